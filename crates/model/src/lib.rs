@@ -1,0 +1,33 @@
+//! The vocabulary of Servo: ids, time, limits, error codes, plans, events, states, and the fold from events to state.
+//!
+//! Everything here is pure and synchronous. There is no clock, no randomness and no IO: callers pass `now` and ids in.
+//! What a run *may* do next is decided one layer up, in `servo-machine`; this crate only says what has happened.
+
+pub mod alert;
+pub mod artifact;
+pub mod codes;
+pub mod contract;
+pub mod event;
+pub mod ids;
+pub mod invalid;
+pub mod limits;
+pub mod plan;
+pub mod projection;
+pub mod run;
+pub mod security;
+pub mod snapshot;
+pub mod state;
+pub mod step;
+pub mod time;
+
+pub use artifact::{ArtifactRef, StepError, StepOutput};
+pub use event::{Event, EventBody};
+pub use ids::{EventId, PlanId, RunId, SignalId, StepId, TenantId};
+pub use invalid::Invalid;
+pub use plan::{Plan, PlanRef, PlanStep, RunContext};
+pub use run::RunStatus;
+pub use security::{Role, SecurityContext};
+pub use snapshot::{RunSnapshot, StepSnapshot};
+pub use state::RunState;
+pub use step::StepStatus;
+pub use time::Timestamp;

@@ -1,0 +1,62 @@
+//! A limit on everything that grows. Those an operator may change are the defaults of `Limits`; the rest are constants.
+
+use serde::{Deserialize, Serialize};
+
+/// Longest run, tenant, plan or signal id.
+pub const ID_CHARS_MAX: usize = 128;
+/// Step ids enter every idempotency key and every index, so they stay short.
+pub const STEP_ID_BYTES_MAX: usize = 256;
+/// Free text in events (reasons, error messages); longer text is cut, because losing the end of a message is better
+/// than losing the event that carries it.
+pub const TEXT_BYTES_MAX: usize = 8 * 1024;
+pub const URI_BYTES_MAX: usize = 2 * 1024;
+/// Payloads above this size live in the blob table, so that scans of the log stay short.
+pub const INLINE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
+/// A stored snapshot is written when this many events have accrued since the last one.
+pub const SNAPSHOT_EVERY_EVENTS: u64 = 500;
+pub const ARTIFACTS_PER_STEP_MAX: usize = 1_000;
+pub const PAGE_SIZE_MAX: u32 = 1_000;
+pub const PAGE_SIZE_DEFAULT: u32 = 100;
+/// Deepest JSON that is read from outside.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Signal ids are remembered for the life of the run so that a repeated signal changes nothing.
+pub const SIGNALS_PER_RUN_MAX: usize = 10_000;
+/// Retries of one step that a plan may ask for.
+pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
+
+/// Limits that are configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Events in one run. The last `EVENTS_RESERVED` are kept for ending it.
+    pub events_per_run_max: u64,
+    pub payload_bytes_max: usize,
+    /// Sum of payloads in one append.
+    pub transaction_bytes_max: usize,
+    pub steps_per_plan_max: usize,
+    pub request_body_bytes_max: usize,
+}
+
+/// Room left below `events_per_run_max` for the events that end a run: a full run can always be closed.
+pub const EVENTS_RESERVED: u64 = 64;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            events_per_run_max: 250_000,
+            payload_bytes_max: 6 * 1024 * 1024,
+            transaction_bytes_max: 16 * 1024 * 1024,
+            steps_per_plan_max: 10_000,
+            request_body_bytes_max: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// Cuts text to the limit at a character boundary.
+pub fn clip(text: &str) -> &str {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

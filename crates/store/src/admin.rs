@@ -1,0 +1,87 @@
+//! Maintenance: retention, deletion, quarantine, export and import, backup, integrity.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use servo_model::{RunId, Timestamp};
+
+use crate::error::{Error, Result};
+use crate::log::StoredEvent;
+use crate::runs::{RunRow, Scope};
+
+/// What kind of store this is and how large.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreInfo {
+    /// `memory`, `sqlite` or `postgres`.
+    pub kind: &'static str,
+    pub engine_version: String,
+    pub schema_version: u32,
+    /// One process only: a new one knows that the old one is gone.
+    pub single_process: bool,
+    pub size_bytes: u64,
+    /// Settings that durability rests on, as read back from the running store.
+    pub settings: Vec<(String, String)>,
+}
+
+#[async_trait]
+pub trait AdminStore: Send + Sync {
+    async fn info(&self) -> Result<StoreInfo>;
+
+    /// A key made when the store was made, for signing what leaves the server and comes back (paging cursors).
+    async fn secret(&self) -> Result<[u8; 32]>;
+
+    /// Sets a run aside: its row carries the reason, its timer, queue row and open dispatches are removed.
+    async fn quarantine(&self, run_id: &RunId, reason: &str) -> Result<()>;
+
+    /// Removes runs that finished before a time, a few at a time so that writers never wait long. Says how many went;
+    /// fewer than `limit` means that no more are due.
+    async fn retire(&self, finished_before: Timestamp, limit: u32) -> Result<u32>;
+
+    /// Removes one run with everything it has, whatever its state. `NotFound` if it is not there.
+    async fn delete_run(&self, scope: &Scope, run_id: &RunId) -> Result<()>;
+
+    /// Removes facts of the system stream, and finished operator dispatches, older than a time. Says how many events went.
+    async fn trim_system(&self, before: Timestamp, limit: u32) -> Result<u32>;
+
+    /// Puts a whole run back: its row and its events with the sequences and times they had. `RunExists` if it is there.
+    /// Positions are new: a reader of the log sees the events as they come in.
+    async fn import_run(&self, row: RunRow, events: Vec<StoredEvent>) -> Result<()>;
+
+    /// A consistent copy to a new file, taken while the store works.
+    async fn backup(&self, path: &Path) -> Result<()>;
+
+    /// Asks the database to check itself. An empty list means that nothing was found.
+    async fn integrity(&self) -> Result<Vec<String>>;
+
+    /// Finishes what was begun and closes. Later calls answer `Closed`.
+    async fn close(&self) -> Result<()>;
+}
+
+/// What must hold of an imported run before anything is written: at least one event, sequences that grow, no key twice,
+/// all of the same run.
+pub fn check_import(row: &RunRow, events: &[StoredEvent]) -> Result<()> {
+    let invalid = |index: usize, field: &str, reason: &str| Error::Invalid {
+        field: format!("events/{index}/{field}"),
+        reason: reason.to_owned(),
+    };
+    if events.is_empty() {
+        return Err(Error::Invalid { field: "events".to_owned(), reason: "a run has at least one event".to_owned() });
+    }
+    let mut last = 0;
+    let mut keys = std::collections::BTreeSet::new();
+    for (index, event) in events.iter().enumerate() {
+        if event.run_id != row.run_id {
+            return Err(invalid(index, "runId", "is another run's"));
+        }
+        if event.run_seq <= last {
+            return Err(invalid(index, "runSeq", "does not grow"));
+        }
+        if !keys.insert(event.idempotency_key) {
+            return Err(invalid(index, "idempotencyKey", "stands twice"));
+        }
+        last = event.run_seq;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Work that waits: queued runs, dispatches and timers. Each row was written by the append that made it necessary, so
+//! after a crash these rows are all that recovery needs.
+
+use async_trait::async_trait;
+use servo_model::contract::{Backlog, DispatchState};
+use servo_model::{RunId, StepId, TenantId, Timestamp};
+
+use crate::error::Result;
+use crate::lease::AuthorityRow;
+
+/// A change of one dispatch inside an append. Moves are compare-and-set: from another state they are `DispatchMove`,
+/// of an unknown one `DispatchNotFound`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DispatchChange {
+    /// Adds a pending dispatch. A known `request_id` in any state changes nothing.
+    Queue { request_id: String, target: String, step: Option<DispatchStep> },
+    /// pending → notified, under an authority epoch (0 for operator commands).
+    Notify { request_id: String, channel: String, epoch: u64 },
+    /// notified → delivered.
+    Deliver { request_id: String },
+    /// notified → failed.
+    Fail { request_id: String, reason: String },
+    /// A notified dispatch of an older epoch is handed out again: it stays notified, under the new epoch.
+    Adopt { request_id: String, epoch: u64 },
+    /// Removes a pending dispatch whose reason has gone (pause, cancel). In any other state, or unknown: no effect.
+    Withdraw { request_id: String },
+}
+
+/// The attempt that a dispatch hands out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchStep {
+    pub step_id: StepId,
+    pub logical_attempt: u32,
+}
+
+impl DispatchStep {
+    /// The request id of an attempt: the same attempt is never queued twice.
+    pub fn request_id(&self, run_id: &RunId) -> String {
+        format!("{run_id}/{}/{}", self.step_id, self.logical_attempt)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchRow {
+    pub request_id: String,
+    /// The stream whose append queued it: a run, or the system stream for operator dispatches.
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub target: String,
+    pub step: Option<DispatchStep>,
+    pub state: DispatchState,
+    pub channel: Option<String>,
+    pub reason: Option<String>,
+    pub epoch: u64,
+    pub queued_at: Timestamp,
+    pub changed_at: Timestamp,
+}
+
+/// A run that waits to be started, leased to whoever claimed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedRun {
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub not_before: Timestamp,
+    pub queued_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueTimer {
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub due_at: Timestamp,
+}
+
+/// Timers that are due by the store's clock, and when the next one is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DueTimers {
+    pub due: Vec<DueTimer>,
+    pub next_at: Option<Timestamp>,
+}
+
+#[async_trait]
+pub trait WorkStore: Send + Sync {
+    /// Leases up to `limit` queued runs whose time has come and that nobody holds, oldest first. Atomic: no run is
+    /// given to two owners while a lease lasts.
+    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>>;
+
+    /// Gives a lease back without starting the run, to be tried again not before a time.
+    async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()>;
+
+    /// Dispatches of steps to hand out: pending ones, and notified ones of an epoch before `epoch`. Oldest first,
+    /// after `after` (a `(queued_at, request_id)` pair) so that one stuck row hides no others.
+    async fn open_dispatches(
+        &self,
+        epoch: u64,
+        after: Option<(Timestamp, String)>,
+        limit: u32,
+    ) -> Result<Vec<DispatchRow>>;
+
+    async fn get_dispatch(&self, request_id: &str) -> Result<Option<DispatchRow>>;
+
+    /// Dispatches by state.
+    async fn backlog(&self) -> Result<Backlog>;
+
+    /// Timers at or before the store's time, earliest first.
+    async fn due_timers(&self, limit: u32) -> Result<DueTimers>;
+
+    /// A run's timer row: what the audit compares with the folded state.
+    async fn get_timer(&self, run_id: &RunId) -> Result<Option<Timestamp>>;
+
+    async fn authority(&self) -> Result<Option<AuthorityRow>>;
+
+    /// Ends every lease of queue rows at once. Only for stores that a single process can open: a new process knows
+    /// that the old one is gone.
+    async fn break_leases(&self) -> Result<()>;
+}

@@ -1,0 +1,262 @@
+//! The log: appending events with everything that must change together, and reading them.
+
+use async_trait::async_trait;
+use servo_canon::Digest;
+use servo_model::event::{EventBody, EventDoc};
+use servo_model::limits::Limits;
+use servo_model::{Event, EventId, Invalid, RunId, TenantId, Timestamp};
+
+use crate::dispatch::DispatchChange;
+use crate::error::{Error, Result};
+use crate::lease::{AuthorityChange, Fence};
+use crate::position::Position;
+use crate::relay::CursorRow;
+use crate::runs::{RunRow, Scope};
+
+/// An event to be appended. It has no sequence: only the store assigns one.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    pub event_id: EventId,
+    pub event_type: String,
+    pub idempotency_key: Digest,
+    pub emitted_by: String,
+    pub occurred_at: Option<Timestamp>,
+    /// The encoded body, a JSON object.
+    pub payload: String,
+}
+
+/// An event in the log, with its body still encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub position: Position,
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub run_seq: u64,
+    pub event_id: EventId,
+    pub event_type: String,
+    pub idempotency_key: Digest,
+    pub emitted_at: Timestamp,
+    pub emitted_by: String,
+    pub occurred_at: Option<Timestamp>,
+    pub payload: String,
+}
+
+impl StoredEvent {
+    pub fn decode(&self) -> std::result::Result<Event, Invalid> {
+        Ok(Event {
+            event_id: self.event_id,
+            run_id: self.run_id.clone(),
+            run_seq: self.run_seq,
+            idempotency_key: self.idempotency_key,
+            emitted_at: self.emitted_at,
+            emitted_by: self.emitted_by.clone(),
+            occurred_at: self.occurred_at,
+            body: EventBody::decode(&self.event_type, &self.payload)?,
+        })
+    }
+
+    pub fn doc(&self) -> EventDoc<'_> {
+        EventDoc {
+            event_type: &self.event_type,
+            event_id: self.event_id,
+            run_id: &self.run_id,
+            run_seq: self.run_seq,
+            idempotency_key: self.idempotency_key,
+            emitted_at: self.emitted_at,
+            emitted_by: &self.emitted_by,
+            occurred_at: self.occurred_at,
+            payload: &self.payload,
+        }
+    }
+}
+
+/// What the writer believes about the run's last sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// The run does not exist; the append brings its row.
+    New,
+    /// The run's last sequence is this one.
+    Seq(u64),
+    /// Whatever it is: for writers whose events are independent of the state (the system stream, forced ends).
+    Any,
+}
+
+/// What to do about an idempotency key that the run already has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyMode {
+    /// Insert nothing and answer with the existing event. The default of the contract.
+    #[default]
+    Adopt,
+    /// Answer `Error::KeyExists`.
+    Strict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimerChange {
+    #[default]
+    Keep,
+    Set(Timestamp),
+    Clear,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum QueueChange {
+    #[default]
+    Keep,
+    /// The run waits to be started, not before this time.
+    Put { not_before: Timestamp },
+    /// The run is started or ended. With an owner, only if that owner holds the row's lease.
+    Remove { leased_by: Option<String> },
+}
+
+/// The fold of a run, stored so that long runs are read quickly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSnapshot {
+    pub run_seq: u64,
+    /// The encoded `RunState`.
+    pub state: String,
+}
+
+/// One run's share of an append.
+#[derive(Debug, Clone)]
+pub struct StreamAppend {
+    pub run_id: RunId,
+    pub tenant: TenantId,
+    pub expected: Expected,
+    pub key_mode: KeyMode,
+    pub events: Vec<NewEvent>,
+    /// The run's row, when its visible status changes (and always with `Expected::New`).
+    pub row: Option<RunRow>,
+    pub timer: TimerChange,
+    pub queue: QueueChange,
+    pub dispatches: Vec<DispatchChange>,
+    pub snapshot: Option<StoredSnapshot>,
+}
+
+impl StreamAppend {
+    pub fn new(run_id: RunId, tenant: TenantId, expected: Expected) -> Self {
+        Self {
+            run_id,
+            tenant,
+            expected,
+            key_mode: KeyMode::Adopt,
+            events: Vec::new(),
+            row: None,
+            timer: TimerChange::Keep,
+            queue: QueueChange::Keep,
+            dispatches: Vec::new(),
+            snapshot: None,
+        }
+    }
+}
+
+/// One transaction.
+#[derive(Debug, Clone, Default)]
+pub struct Append {
+    /// If set, the transaction happens only while this authority is current.
+    pub fence: Option<Fence>,
+    pub authority: Option<AuthorityChange>,
+    pub streams: Vec<StreamAppend>,
+    /// Cursors that move with it, last write wins.
+    pub cursors: Vec<CursorRow>,
+}
+
+impl Append {
+    pub fn one(stream: StreamAppend) -> Self {
+        Self { streams: vec![stream], ..Self::default() }
+    }
+
+    /// Limits that hold for every backend, checked before anything is written.
+    pub fn check(&self, limits: &Limits) -> Result<()> {
+        let mut total = 0;
+        for stream in &self.streams {
+            for event in &stream.events {
+                if event.payload.len() > limits.payload_bytes_max {
+                    return Err(Error::Limit { what: "an event's payload", limit: limits.payload_bytes_max as u64 });
+                }
+                total += event.payload.len();
+            }
+        }
+        if total > limits.transaction_bytes_max {
+            return Err(Error::Limit { what: "a transaction", limit: limits.transaction_bytes_max as u64 });
+        }
+        Ok(())
+    }
+}
+
+/// How one stream came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamOutcome {
+    /// One entry per event, in order.
+    pub events: Vec<EventOutcome>,
+}
+
+/// Where an event is now, and whether this append put it there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventOutcome {
+    pub run_seq: u64,
+    pub event_id: EventId,
+    pub emitted_at: Timestamp,
+    pub inserted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    pub streams: Vec<StreamOutcome>,
+    /// The authority's epoch after an `AuthorityChange`.
+    pub epoch: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPage {
+    pub events: Vec<StoredEvent>,
+    /// The run's last sequence, read together with the events.
+    pub head_seq: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPage {
+    pub events: Vec<StoredEvent>,
+    /// Where to read on. Equal to the given position when nothing was there.
+    pub next: Position,
+}
+
+/// # Rules that every backend keeps
+///
+/// An append is all or nothing. Per stream, in this order:
+/// 1. An unknown run (other than with `New`), or one of another tenant, is `NotFound`.
+/// 2. If **every** event's key is in the log already, nothing at all of this stream is written and the existing events
+///    are the outcome (`Strict`: `KeyExists` for the first of them). That is how a repeated append after an unknown
+///    outcome is answered.
+/// 3. The sequence must be as expected (`Conflict`, `RunExists`).
+/// 4. If some keys exist and others do not: with `Any`, the existing ones are adopted and the others appended; with
+///    `Seq`, that is a `Conflict` (`Strict`: `KeyExists`).
+/// 5. A new run whose request key is taken is `RequestExists` with the earlier run's id.
+/// 6. Events get consecutive sequences after the head, and the store's time as `emitted_at`.
+///
+/// The fence and the authority change are checked before any stream.
+#[async_trait]
+pub trait LogStore: Send + Sync {
+    /// The store's clock.
+    async fn now(&self) -> Result<Timestamp>;
+
+    async fn append(&self, append: Append) -> Result<Appended>;
+
+    /// Events of a run after a sequence, in order. `NotFound` for an unknown or foreign run.
+    async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage>;
+
+    /// The latest stored snapshot at or before a sequence.
+    async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>>;
+
+    /// Stores a snapshot outside an append; a run that is gone by then is no error.
+    async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()>;
+
+    /// The global log after a position: every run's events, each run's in order, none ever missed.
+    async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage>;
+
+    /// The position of the last event a reader can see.
+    async fn log_head(&self) -> Result<Position>;
+
+    /// How many events lie after `after` and at or before `until`, counted up to `most`.
+    async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64>;
+}

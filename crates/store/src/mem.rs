@@ -1,0 +1,123 @@
+//! The reference model: every rule of the store in plain collections under one lock.
+//!
+//! It is not a mock. The other backends are compared with it, the simulator runs on it, and `servo dev --ephemeral`
+//! does not use it only because people expect SQLite's behaviour there.
+
+mod admin;
+mod append;
+mod read;
+mod relay;
+mod work;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use servo_canon::Digest;
+use servo_model::alert::Alert;
+use servo_model::limits::Limits;
+use servo_model::{RunId, RunStatus, TenantId, Timestamp};
+
+use crate::dispatch::DispatchRow;
+use crate::error::{Error, Result};
+use crate::lease::AuthorityRow;
+use crate::log::StoredEvent;
+use crate::position::Position;
+use crate::relay::{CursorRow, DeadLetter, OutboxRow};
+use crate::runs::{RunRow, Visible};
+use crate::TimeSource;
+
+/// A store in memory. Clones share it, as two connections share a database.
+#[derive(Clone)]
+pub struct MemStore {
+    inner: Arc<Mutex<Inner>>,
+    time: TimeSource,
+    limits: Limits,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    next_id: u64,
+    /// Global log: position id to run and sequence.
+    log: BTreeMap<u64, (RunId, u64)>,
+    runs: BTreeMap<RunId, Run>,
+    requests: BTreeMap<(TenantId, Digest), RunId>,
+    dispatches: BTreeMap<String, DispatchRow>,
+    authority: Option<AuthorityRow>,
+    cursors: BTreeMap<String, CursorRow>,
+    outbox: BTreeMap<Position, OutboxRow>,
+    dead: BTreeMap<Position, DeadLetter>,
+    alerts: BTreeMap<(String, TenantId, String), Alert>,
+    secret: [u8; 32],
+    closed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    row: RunRow,
+    events: BTreeMap<u64, StoredEvent>,
+    keys: BTreeMap<Digest, u64>,
+    snapshots: BTreeMap<u64, String>,
+    timer: Option<Timestamp>,
+    queue: Option<Queue>,
+    /// The highest sequence ever given, kept when events are trimmed.
+    head: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Queue {
+    not_before: Timestamp,
+    queued_at: Timestamp,
+    lease: Option<(String, Timestamp)>,
+}
+
+impl Run {
+    fn new(row: RunRow) -> Self {
+        Self {
+            row,
+            events: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            timer: None,
+            queue: None,
+            head: 0,
+        }
+    }
+}
+
+impl std::fmt::Debug for MemStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemStore").finish_non_exhaustive()
+    }
+}
+
+impl MemStore {
+    pub fn new(time: TimeSource, limits: Limits, secret: [u8; 32]) -> Self {
+        let mut inner = Inner { secret, ..Inner::default() };
+        inner.runs.insert(RunId::system(), Run::new(system_row(time())));
+        Self { inner: Arc::new(Mutex::new(inner)), time, limits }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Inner>> {
+        let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if inner.closed { Err(Error::Closed) } else { Ok(inner) }
+    }
+}
+
+/// The row of the system stream, the same in every backend.
+pub fn system_row(now: Timestamp) -> RunRow {
+    RunRow {
+        run_id: RunId::system(),
+        tenant: TenantId::system(),
+        project: String::new(),
+        environment: String::new(),
+        plan_id: String::new(),
+        plan_version: String::new(),
+        status: RunStatus::Running,
+        visible: Visible::Running,
+        request_key: None,
+        created_at: now,
+        finished_at: None,
+        changed_seq: 0,
+        quarantined: None,
+    }
+}

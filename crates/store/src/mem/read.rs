@@ -1,0 +1,106 @@
+//! Reading the log and the runs.
+
+use async_trait::async_trait;
+use servo_canon::Digest;
+use servo_model::{RunId, TenantId, Timestamp};
+
+use super::{Inner, MemStore, Run};
+use crate::error::{Error, Result};
+use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredSnapshot};
+use crate::position::Position;
+use crate::runs::{RunQuery, RunRow, RunStore, Scope};
+
+impl Inner {
+    pub(super) fn run(&self, scope: &Scope, run_id: &RunId) -> Result<&Run> {
+        self.runs.get(run_id).filter(|run| scope.covers(&run.row.tenant)).ok_or(Error::NotFound)
+    }
+}
+
+#[async_trait]
+impl LogStore for MemStore {
+    async fn now(&self) -> Result<Timestamp> {
+        Ok((self.time)())
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended> {
+        self.append_now(append)
+    }
+
+    async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
+        let inner = self.lock()?;
+        let run = inner.run(scope, run_id)?;
+        let events = run.events.range(after.saturating_add(1)..).take(limit as usize).map(|(_, e)| e.clone()).collect();
+        Ok(RunPage { events, head_seq: run.head })
+    }
+
+    async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
+        let inner = self.lock()?;
+        let run = inner.run(scope, run_id)?;
+        let found = run.snapshots.range(..=seq_max).next_back();
+        Ok(found.map(|(seq, state)| StoredSnapshot { run_seq: *seq, state: state.clone() }))
+    }
+
+    async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {
+        let mut inner = self.lock()?;
+        if let Some(run) = inner.runs.get_mut(run_id).filter(|run| run.row.tenant == *tenant) {
+            run.snapshots.insert(snapshot.run_seq, snapshot.state);
+        }
+        Ok(())
+    }
+
+    async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
+        let inner = self.lock()?;
+        let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
+        let events: Vec<_> =
+            rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq).cloned()).collect();
+        let next = events.last().map_or(after, |event| event.position);
+        Ok(LogPage { events, next })
+    }
+
+    async fn log_head(&self) -> Result<Position> {
+        let inner = self.lock()?;
+        Ok(Position::of_id(inner.log.last_key_value().map_or(0, |(id, _)| *id)))
+    }
+
+    async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
+        if until <= after {
+            return Ok(0);
+        }
+        let inner = self.lock()?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Ok(inner.log.range(after.id.saturating_add(1)..=until.id).take(most).count() as u64)
+    }
+}
+
+#[async_trait]
+impl RunStore for MemStore {
+    async fn get_run(&self, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>> {
+        let inner = self.lock()?;
+        Ok(inner.run(scope, run_id).ok().map(|run| run.row.clone()))
+    }
+
+    async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
+        let inner = self.lock()?;
+        let rows = inner.runs.values().rev().map(|run| &run.row).filter(|row| {
+            !row.run_id.is_system()
+                && scope.covers(&row.tenant)
+                && query.visible.is_none_or(|visible| row.visible == visible)
+                && query.plan_id.as_ref().is_none_or(|plan| row.plan_id == *plan)
+                && query.before.as_ref().is_none_or(|before| row.run_id < *before)
+        });
+        Ok(rows.take(query.limit as usize).cloned().collect())
+    }
+
+    async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
+        Ok(self.lock()?.requests.get(&(tenant.clone(), key)).cloned())
+    }
+
+    async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {
+        use servo_model::RunStatus::{Paused, Running};
+        let inner = self.lock()?;
+        let active = inner.runs.values().filter(|run| {
+            run.row.tenant == *tenant && matches!(run.row.status, Running | Paused) && !run.row.run_id.is_system()
+        });
+        Ok(u32::try_from(active.take(most as usize).count()).unwrap_or(most))
+    }
+}

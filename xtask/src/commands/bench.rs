@@ -1,0 +1,15 @@
+//! `cargo xtask bench`: measures on a release build and a disk that really syncs. Arguments go to the benchmark program.
+
+use anyhow::Result;
+
+use crate::env::{Durability, Environment};
+use crate::{process, workspace};
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let root = workspace::root()?;
+    let environment = Environment::start(Durability::Real)?;
+    let mut command = workspace::cargo_locked(&root, "run");
+    command.args(["--release", "--package", "servo-bench", "--"]).args(args);
+    process::run(environment.apply(&mut command))?;
+    environment.stop()
+}
