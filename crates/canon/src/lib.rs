@@ -18,7 +18,7 @@
 //! - Arrays and objects nest less than [`DEPTH_LIMIT`] levels.
 //!
 //! The reference in Python is `json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False,
-//! allow_nan=False)` after every float that is a whole number below 1e16 in magnitude has become an `int`. From 1e16 on the two kinds of
+//! allow_nan=False)` after every whole float below 1e16 in magnitude has become an `int`. From 1e16 on the two kinds of
 //! number stay apart, there as here: the double `1e+16` and the integer `10000000000000000` are different data.
 //!
 //! ```

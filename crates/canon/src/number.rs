@@ -83,8 +83,8 @@ pub(crate) fn write_float<F: LowerExp + FromStr + PartialEq + Into<f64> + Copy>(
 /// `[-]d[.ddd]e[-]x` with the fewest digits that read back and, of those texts, the one nearest to the value; of two
 /// equally near ones the one with an even last digit.
 ///
-/// `{:e}` does all of that except the last: it rounds a tie up. 1125899906842624.25 lies in the middle between the texts
-/// that end in .2 and .3, both of which read back; Python and others print the even one, so a digest would differ.
+/// `{:e}` does all of that except the last: it rounds a tie up. 1125899906842624.25 lies in the middle between the
+/// texts that end in .2 and .3, both of which read back; Python and others print the even one, so digests would differ.
 fn shortest<F: LowerExp + FromStr + PartialEq + Copy>(value: F) -> String {
     let upward = format!("{value:e}");
     let (mantissa, _) = upward.split_once('e').expect("`{:e}` always prints an exponent");

@@ -136,7 +136,7 @@ fn blocked_by(state: &RunState) -> Vec<BlockedBy> {
         RunStatus::Pending | RunStatus::Approved => vec![blocked("capacity", None)],
         RunStatus::Paused if state.is_draining() => vec![blocked("draining", state.drain_until)],
         RunStatus::Paused => vec![blocked("pause", None)],
-        RunStatus::Running if state.in_flight == 0 => match state.next_due() {
+        RunStatus::Running => match state.waits_until() {
             Some(due) => vec![blocked("retry", Some(due))],
             None => Vec::new(),
         },

@@ -207,12 +207,21 @@ impl RunState {
         plan.dependencies(number).iter().all(|&on| self.is_satisfied(on))
     }
 
-    /// The next time at which something happens by itself: the drain timeout, or a delayed attempt. One timer row per
-    /// run holds it, so a million waiting runs cost a million rows and no memory.
-    pub fn next_due(&self) -> Option<Timestamp> {
+    /// The next time after `now` at which something happens by itself: the drain timeout, or a delayed attempt. One
+    /// timer row per run holds it, so a million waiting runs cost a million rows and no memory. Attempts that are due
+    /// already were handed out by the decision made at `now`.
+    pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         match self.status {
             RunStatus::Paused if self.is_draining() => self.drain_until,
-            RunStatus::Running => self.delayed.first().map(|(due, _)| *due),
+            RunStatus::Running => self.delayed.iter().map(|(due, _)| *due).find(|due| *due > now),
+            _ => None,
+        }
+    }
+
+    /// Nothing is in flight and an attempt waits for a time.
+    pub fn waits_until(&self) -> Option<Timestamp> {
+        match self.status {
+            RunStatus::Running if self.in_flight == 0 => self.delayed.first().map(|(due, _)| *due),
             _ => None,
         }
     }

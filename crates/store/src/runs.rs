@@ -62,7 +62,7 @@ impl Visible {
     pub fn of(state: &RunState) -> Self {
         match state.status {
             RunStatus::Pending | RunStatus::Approved => Visible::Queued,
-            RunStatus::Running if state.in_flight == 0 && state.next_due().is_some() => Visible::Suspended,
+            RunStatus::Running if state.waits_until().is_some() => Visible::Suspended,
             RunStatus::Running => Visible::Running,
             RunStatus::Paused => Visible::Suspended,
             RunStatus::Completed => Visible::Succeeded,

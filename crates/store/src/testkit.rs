@@ -1,1 +1,34 @@
-//! Tools for testing stores: the conformance suite, the differential test, the fault-injecting wrapper.
+//! The tools that prove a store: a clock under the test's control, fixtures, the conformance suite, the differential
+//! test against the reference model, and a wrapper that makes calls fail.
+//!
+//! It knows no backend and no async runtime. A backend's `tests/it/main.rs` needs only this:
+//!
+//! ```ignore
+//! use std::sync::Arc;
+//! use servo_store::testkit::conformance::Backend;
+//! use servo_store::{Store, TimeSource};
+//!
+//! struct Mine { dir: tempfile::TempDir }
+//!
+//! #[async_trait::async_trait]
+//! impl Backend for Mine {
+//!     async fn open(&self, time: TimeSource) -> Arc<dyn Store> { … }
+//!     async fn reopen(&self, time: TimeSource) -> Option<Arc<dyn Store>> { … }
+//! }
+//!
+//! // One `#[test]` per case, in a module per role: `log::…`, `queue::…`. Both expressions are evaluated in each test.
+//! // The second runs a `Task` to its end; it is called from several threads at once, and the store must go on working
+//! // while one of them waits (for tokio: one multi-thread runtime per process).
+//! servo_store::conformance_tests!(Mine::new(), |task| runtime().block_on(task));
+//!
+//! // Compares the store with the reference model over many seeds; `SERVO_DIFF_SEQUENCES` says how many.
+//! #[test]
+//! fn behaves_like_the_model() {
+//!     runtime().block_on(servo_store::testkit::differential::check(|| Arc::new(Mine::new())));
+//! }
+//! ```
+#![expect(clippy::unwrap_used, reason = "tests as a library: a panic is how they report")]
+
+pub mod clock;
+pub mod conformance;
+pub mod fixtures;

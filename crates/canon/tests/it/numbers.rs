@@ -120,6 +120,19 @@ fn floats_as_values() {
     assert_eq!(to_canonical(&f32::MAX).unwrap(), "3.4028235e+38");
 }
 
+#[test]
+fn powers_of_two_read_back() {
+    // Just below a power of two the doubles are closer together than above it, so the nearest short text may belong to
+    // the neighbour.
+    for exponent in -1074..=1023 {
+        let value = 2f64.powi(exponent);
+        let text = to_canonical(&value).unwrap();
+        assert_eq!(text.parse(), Ok(value), "2^{exponent}");
+        let other = serde_json::to_string(&value).unwrap();
+        assert_eq!(significant_digits(&text), significant_digits(&other), "2^{exponent}");
+    }
+}
+
 /// Significant digits of the shortest decimal that reads back, found by trying every length.
 fn shortest_len(value: f64) -> usize {
     let reads_back = |digits: &usize| format!("{value:.*e}", digits - 1).parse() == Ok(value);

@@ -1,0 +1,40 @@
+//! CANCEL: the run ends now; running code is told to stop and its later reports are refused.
+
+use servo_model::event::{EventBody, RunCancelled};
+use servo_model::run::RunChange;
+use servo_model::{RunState, RunStatus, StepStatus};
+
+use crate::decision::{Action, Decision};
+use crate::refusal::Refusal;
+use crate::schedule::View;
+
+pub(crate) fn decide(
+    state: &RunState,
+    by: &str,
+    reason: Option<&str>,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let status = state.status.next(RunChange::Cancelled)?;
+    decision.fact(EventBody::RunCancelled(RunCancelled {
+        status,
+        logical_attempt_id: state.round,
+        reason: reason.map(str::to_owned),
+        cancelled_by: Some(by.to_owned()),
+    }));
+    release(state, "the run was cancelled", decision);
+    Ok(())
+}
+
+/// Takes back everything that a run which ends still has out.
+pub(crate) fn release(state: &RunState, reason: &str, decision: &mut Decision) {
+    if matches!(state.status, RunStatus::Pending | RunStatus::Approved) {
+        decision.act(Action::Dequeue);
+        return;
+    }
+    View::new(state).withdraw_all_ready(decision);
+    for step in state.steps.iter().filter(|step| step.attempt.status == StepStatus::Running) {
+        let (step_id, attempt) = (step.step_id.clone(), step.attempt.logical_attempt_id);
+        decision.act(Action::Abandon { step_id, attempt, reason: reason.to_owned() });
+    }
+    decision.act(Action::CancelInFlight);
+}

@@ -1,0 +1,58 @@
+//! The door: one command in, one decision out.
+
+use servo_model::{RunState, RunStatus, Timestamp};
+
+use crate::command::{Command, Policy};
+use crate::decision::{Action, Decision};
+use crate::refusal::Refusal;
+use crate::{begin, limit, signal, start, step, terminate, tick};
+
+/// Decides about a run. `state` is `None` for a run that does not exist yet. A refused command changes nothing, unless
+/// the decision itself carries the refusal (a rejected signal and an orphaned task are recorded).
+pub fn decide(
+    state: Option<&RunState>,
+    command: &Command,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let Some(state) = state else {
+        return match command {
+            Command::Start(start) => Ok(start::decide(start, now)),
+            _ => Err(Refusal::NoRun),
+        };
+    };
+    let mut decision = match command {
+        Command::Start(_) => return Err(Refusal::Exists),
+        Command::Begin => begin::decide(state, now)?,
+        Command::StartStep { step_id, attempt, occurred_at } => step::start(state, step_id, *attempt, *occurred_at)?,
+        Command::TakeOver { step_id, attempt } => step::take_over(state, step_id, *attempt)?,
+        Command::FinishStep { step_id, attempt, engine_attempt, result } => {
+            let report = step::Report { step_id, attempt: *attempt, engine_attempt: *engine_attempt, result };
+            step::finish(state, &report, policy, now)?
+        }
+        Command::Signal(signal) => signal::decide(state, signal, policy, now)?,
+        Command::Tick => tick::decide(state, now),
+        Command::Terminate { by, reason } => terminate::decide(state, by, reason)?,
+    };
+    limit::enforce(state, command, policy, &mut decision)?;
+    wake_due(state, &mut decision, now);
+    Ok(decision)
+}
+
+/// Whatever the command was: attempts whose delay is over are handed out, because the append that records this decision
+/// also replaces the run's timer by the next one after `now`.
+fn wake_due(state: &RunState, decision: &mut Decision, now: Timestamp) {
+    if state.status != RunStatus::Running || decision.refusal.is_some() {
+        return;
+    }
+    for number in state.due_steps(now) {
+        let step = state.step(number);
+        let dispatch =
+            Action::Dispatch { step_id: step.step_id.clone(), attempt: step.attempt.logical_attempt_id };
+        let started = Action::Notify { step_id: step.step_id.clone(), attempt: step.attempt.logical_attempt_id };
+        let ended = decision.actions.contains(&Action::CancelInFlight);
+        if !ended && !decision.actions.contains(&dispatch) && !decision.actions.contains(&started) {
+            decision.actions.push(dispatch);
+        }
+    }
+}

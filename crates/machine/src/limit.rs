@@ -1,0 +1,45 @@
+//! The limit on a run's events. A run that reaches it ends with a clear cause; the last events are kept for ending it.
+
+use servo_model::codes::LIMIT_EXCEEDED;
+use servo_model::event::{EventBody, RootCause, RunFailed};
+use servo_model::limits::EVENTS_RESERVED;
+use servo_model::{RunState, RunStatus};
+
+use crate::cancel::release;
+use crate::command::{Command, Policy};
+use crate::decision::Decision;
+use crate::refusal::Refusal;
+
+pub(crate) fn enforce(
+    state: &RunState,
+    command: &Command,
+    policy: &Policy,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let after = state.last_event_seq + decision.facts.len() as u64;
+    if decision.facts.is_empty() || after <= policy.events_per_run_max.saturating_sub(EVENTS_RESERVED) {
+        return Ok(());
+    }
+    let ends = decision.facts.iter().any(|fact| {
+        matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
+    });
+    if ends {
+        return Ok(());
+    }
+    let steps = matches!(command, Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. });
+    if !steps || state.status != RunStatus::Running {
+        return Err(Refusal::EventLimit(policy.events_per_run_max));
+    }
+    *decision = Decision::default();
+    decision.fact(EventBody::RunFailed(RunFailed {
+        status: RunStatus::Failed,
+        logical_attempt_id: state.round,
+        root_cause: RootCause {
+            step_id: None,
+            code: LIMIT_EXCEEDED.code.to_owned(),
+            message: format!("the run has reached its limit of {} events", policy.events_per_run_max),
+        },
+    }));
+    release(state, LIMIT_EXCEEDED.code, decision);
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! PAUSE: no new steps; those in flight are left to finish, for a while.
+
+use servo_model::event::{EventBody, RunPaused};
+use servo_model::run::RunChange;
+use servo_model::{RunState, Timestamp};
+
+use crate::command::Policy;
+use crate::decision::Decision;
+use crate::refusal::Refusal;
+use crate::schedule::View;
+
+pub(crate) fn decide(
+    state: &RunState,
+    reason: Option<&str>,
+    policy: &Policy,
+    now: Timestamp,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let status = state.status.next(RunChange::Paused)?;
+    decision.fact(EventBody::RunPaused(RunPaused {
+        status,
+        logical_attempt_id: state.pauses + 1,
+        reason: reason.map(str::to_owned),
+        drain_until: (state.in_flight > 0).then(|| now.plus(policy.drain_timeout())),
+    }));
+    View::new(state).withdraw_all_ready(decision);
+    Ok(())
+}
