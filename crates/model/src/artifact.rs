@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
 
-use crate::limits::{ARTIFACTS_PER_STEP_MAX, URI_BYTES_MAX, clip};
-use crate::{Invalid, Timestamp};
+use crate::limits::{ARTIFACTS_PER_STEP_MAX, INTEGER_MAX, LABEL_CHARS_MAX, TEXT_CHARS_MAX, URI_CHARS_MAX, clip, fits};
+use crate::{Invalid, Timestamp, integer};
 
 /// A pointer to an artifact. `data:` URIs are refused, because they would carry the bytes into the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct ArtifactRef {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u64")]
     pub size_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -23,17 +23,25 @@ pub struct ArtifactRef {
 impl ArtifactRef {
     pub fn check(&self) -> Result<(), Invalid> {
         check_uri(&self.uri).map_err(|e| e.inside("uri"))?;
-        if self.kind.is_empty() || self.kind.len() > 256 {
-            return Err(Invalid::new("kind", "has 1 to 256 bytes"));
+        check_label("kind", &self.kind)?;
+        if self.size_bytes.is_some_and(|size| size > INTEGER_MAX) {
+            return Err(Invalid::new("sizeBytes", format!("is at most {INTEGER_MAX}")));
         }
         Ok(())
     }
 }
 
+fn check_label(field: &str, text: &str) -> Result<(), Invalid> {
+    if text.is_empty() || !fits(text, LABEL_CHARS_MAX) {
+        return Err(Invalid::new(field, format!("has 1 to {LABEL_CHARS_MAX} characters")));
+    }
+    Ok(())
+}
+
 /// A URI with a scheme and no bytes inside it.
 pub fn check_uri(uri: &str) -> Result<(), Invalid> {
-    if uri.is_empty() || uri.len() > URI_BYTES_MAX {
-        return Err(Invalid::new("", format!("has 1 to {URI_BYTES_MAX} bytes")));
+    if uri.is_empty() || !fits(uri, URI_CHARS_MAX) {
+        return Err(Invalid::new("", format!("has 1 to {URI_CHARS_MAX} characters")));
     }
     let Some((scheme, _)) = uri.split_once(':') else {
         return Err(Invalid::new("", "has no scheme such as s3: or file:"));
@@ -78,11 +86,9 @@ impl StepError {
     }
 
     pub fn check(&self) -> Result<(), Invalid> {
-        if self.code.is_empty() || self.code.len() > 256 {
-            return Err(Invalid::new("code", "has 1 to 256 bytes"));
-        }
-        if self.message.len() > crate::limits::TEXT_BYTES_MAX {
-            return Err(Invalid::new("message", "is too long"));
+        check_label("code", &self.code)?;
+        if !fits(&self.message, TEXT_CHARS_MAX) {
+            return Err(Invalid::new("message", format!("has at most {TEXT_CHARS_MAX} characters")));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::limits::{ID_CHARS_MAX, TEXT_BYTES_MAX};
+use crate::limits::{ID_CHARS_MAX, TEXT_CHARS_MAX, fits};
 use crate::{Invalid, Timestamp};
 
 /// A request to the runtime.
@@ -56,26 +56,65 @@ pub const EVENTS: [(&str, &[&str]); 14] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum RuntimeEvent {
-    AuthorityAcquired { owner: String, lease_id: String, leased_until: String },
-    AuthorityRenewed { owner: String, lease_id: String, leased_until: String },
-    DispatchQueued { request_id: String, target: String },
-    DispatchNotified { request_id: String, channel: String },
-    DispatchDelivered { request_id: String },
-    DispatchFailed { request_id: String, reason: String },
-    ReplayRequested { cursor: String },
+    AuthorityAcquired {
+        owner: String,
+        lease_id: String,
+        leased_until: String,
+    },
+    AuthorityRenewed {
+        owner: String,
+        lease_id: String,
+        leased_until: String,
+    },
+    DispatchQueued {
+        request_id: String,
+        target: String,
+    },
+    DispatchNotified {
+        request_id: String,
+        channel: String,
+    },
+    DispatchDelivered {
+        request_id: String,
+    },
+    DispatchFailed {
+        request_id: String,
+        reason: String,
+    },
+    ReplayRequested {
+        cursor: String,
+    },
     SnapshotCaptured,
     #[serde(rename = "run.heartbeat")]
-    RunHeartbeat { owner: String, phase: String },
+    RunHeartbeat {
+        owner: String,
+        phase: String,
+    },
     #[serde(rename = "run.blocked_on_user")]
-    RunBlockedOnUser { owner: String, reason: String },
+    RunBlockedOnUser {
+        owner: String,
+        reason: String,
+    },
     #[serde(rename = "run.blocked_on_system")]
-    RunBlockedOnSystem { owner: String, reason: String },
+    RunBlockedOnSystem {
+        owner: String,
+        reason: String,
+    },
     #[serde(rename = "worker.assigned")]
-    WorkerAssigned { worker: String, task_id: String },
+    WorkerAssigned {
+        worker: String,
+        task_id: String,
+    },
     #[serde(rename = "worker.stalled")]
-    WorkerStalled { worker: String, reason: String },
+    WorkerStalled {
+        worker: String,
+        reason: String,
+    },
     #[serde(rename = "worker.recovered")]
-    WorkerRecovered { worker: String, recovery: String },
+    WorkerRecovered {
+        worker: String,
+        recovery: String,
+    },
 }
 
 impl RuntimeEvent {
@@ -132,10 +171,14 @@ impl RuntimeCommand {
     }
 }
 
+fn chars_max(field: &str) -> usize {
+    if field == "reason" { TEXT_CHARS_MAX } else { ID_CHARS_MAX * 4 }
+}
+
 fn check_field(field: &str, text: &str) -> Result<(), Invalid> {
-    let max = if field == "reason" { TEXT_BYTES_MAX } else { ID_CHARS_MAX * 4 };
-    if text.is_empty() || text.len() > max {
-        return Err(Invalid::new(field, format!("has 1 to {max} bytes")));
+    let max = chars_max(field);
+    if text.is_empty() || !fits(text, max) {
+        return Err(Invalid::new(field, format!("has 1 to {max} characters")));
     }
     if text.chars().any(char::is_control) {
         return Err(Invalid::new(field, "has no control characters"));
@@ -227,6 +270,11 @@ impl DispatchState {
     }
 }
 
+/// The times that `Timestamp::parse` reads, but for days that do not exist, which `format` names.
+const TIME_PATTERN: &str = "^(?!1970-01-01T[^Z]*$)(?!9999-12-31T[^Z]*$)(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])\
+    -(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?\
+    (Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
+
 /// The contract as JSON Schema: commands, events and the snapshot.
 pub fn json_schema() -> Value {
     use serde_json::json;
@@ -238,8 +286,11 @@ pub fn json_schema() -> Value {
                 properties.insert(tag.to_owned(), json!({"const": name}));
                 for field in *fields {
                     let schema = match *field {
-                        "leased_until" => json!({"type": "string", "format": "date-time"}),
-                        _ => json!({"type": "string", "minLength": 1}),
+                        "leased_until" => json!({"type": "string", "format": "date-time", "pattern": TIME_PATTERN}),
+                        // What comes in is checked; what we say is described.
+                        _ if closed => json!({"type": "string", "minLength": 1, "maxLength": chars_max(field),
+                                              "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"}),
+                        _ => json!({"type": "string"}),
                     };
                     properties.insert((*field).to_owned(), schema);
                 }

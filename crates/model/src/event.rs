@@ -7,6 +7,8 @@
 mod body;
 mod codec;
 mod key;
+mod shape;
+mod tolerant;
 
 use servo_canon::Digest;
 

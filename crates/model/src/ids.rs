@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Invalid;
-use crate::limits::{ID_CHARS_MAX, STEP_ID_BYTES_MAX};
+use crate::limits::{ID_CHARS_MAX, STEP_ID_CHARS_MAX, fits};
 
 pub use uuid::Uuid as EventId;
 
@@ -42,8 +42,8 @@ fn check_name(kind: &str, text: &str) -> Result<(), Invalid> {
 /// Step ids may be any text a person would name a step with, but no control characters and no `|`, which joins the
 /// parts of an idempotency key.
 fn check_step(kind: &str, text: &str) -> Result<(), Invalid> {
-    if text.is_empty() || text.len() > STEP_ID_BYTES_MAX {
-        return Err(Invalid::new("", format!("a {kind} has 1 to {STEP_ID_BYTES_MAX} bytes")));
+    if text.is_empty() || !fits(text, STEP_ID_CHARS_MAX) {
+        return Err(Invalid::new("", format!("a {kind} has 1 to {STEP_ID_CHARS_MAX} characters")));
     }
     if text == "RUN" {
         return Err(Invalid::new("", "`RUN` is reserved for the run itself"));
@@ -91,8 +91,7 @@ macro_rules! text_id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
+                crate::text::parse(deserializer, concat!("a ", $kind), Self::parse)
             }
         }
 

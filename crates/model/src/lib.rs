@@ -9,8 +9,10 @@ pub mod codes;
 pub mod contract;
 pub mod event;
 pub mod ids;
+mod integer;
 pub mod invalid;
 pub mod limits;
+mod locate;
 pub mod plan;
 pub mod projection;
 pub mod run;
@@ -18,6 +20,7 @@ pub mod security;
 pub mod snapshot;
 pub mod state;
 pub mod step;
+mod text;
 pub mod time;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};

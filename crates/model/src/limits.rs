@@ -5,11 +5,20 @@ use serde::{Deserialize, Serialize};
 /// Longest run, tenant, plan or signal id.
 pub const ID_CHARS_MAX: usize = 128;
 /// Step ids enter every idempotency key and every index, so they stay short.
-pub const STEP_ID_BYTES_MAX: usize = 256;
-/// Free text in events (reasons, error messages); longer text is cut, because losing the end of a message is better
-/// than losing the event that carries it.
+pub const STEP_ID_CHARS_MAX: usize = 256;
+/// What the longest step id takes in UTF-8.
+pub const STEP_ID_BYTES_MAX: usize = 4 * STEP_ID_CHARS_MAX;
+/// Free text that we write into events (reasons, error messages); longer text is cut, because losing the end of a
+/// message is better than losing the event that carries it.
 pub const TEXT_BYTES_MAX: usize = 8 * 1024;
-pub const URI_BYTES_MAX: usize = 2 * 1024;
+/// Free text that we accept in events. The published schemas count characters, so this does too.
+pub const TEXT_CHARS_MAX: usize = TEXT_BYTES_MAX;
+pub const URI_CHARS_MAX: usize = 2 * 1024;
+pub const URI_BYTES_MAX: usize = 4 * URI_CHARS_MAX;
+/// Short labels in events: artifact kinds, error codes, emitters.
+pub const LABEL_CHARS_MAX: usize = 256;
+/// The largest integer that every reader of JSON keeps exactly (2^53 - 1).
+pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 /// Payloads above this size live in the blob table, so that scans of the log stay short.
 pub const INLINE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 /// A stored snapshot is written when this many events have accrued since the last one.
@@ -50,6 +59,11 @@ impl Default for Limits {
             request_body_bytes_max: 8 * 1024 * 1024,
         }
     }
+}
+
+/// Whether text has at most `max` characters, counted as JSON Schema counts them.
+pub fn fits(text: &str, max: usize) -> bool {
+    text.len() <= max || text.chars().count() <= max
 }
 
 /// Cuts text to the limit at a character boundary.

@@ -9,7 +9,7 @@ use servo_canon::Digest;
 use crate::artifact::{SecretRef, check_uri};
 use crate::ids::{Name, PlanId};
 use crate::limits::STEP_ATTEMPTS_MAX;
-use crate::{Invalid, StepId, TenantId};
+use crate::{Invalid, StepId, TenantId, integer, locate};
 
 /// A checked plan. Step numbers (`u32`) are positions in `steps` and never change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct PlanStep {
     pub with: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u64")]
     pub timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretRef>,
@@ -46,11 +46,12 @@ pub struct PlanStep {
 
 /// The planner's own retries of a failed step. Each makes a new logical attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RetryPolicy {
     /// Attempts in all, the first one included.
+    #[serde(deserialize_with = "integer::u32")]
     pub max_attempts: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "integer::u64")]
     pub delay_ms: u64,
 }
 
@@ -117,6 +118,12 @@ pub fn check_version(field: &str, text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(field, "has 1 to 128 printable ASCII characters and no `|`"));
     }
     Ok(())
+}
+
+/// Whether a text is a plan, and which field is wrong if it is none.
+pub fn check_document(text: &str) -> Result<(), Invalid> {
+    let doc: PlanDoc = serde_json::from_str(text).map_err(|error| locate::invalid(text, &error))?;
+    Plan::try_from(doc).map(drop)
 }
 
 impl TryFrom<PlanDoc> for Plan {
@@ -235,6 +242,7 @@ impl Plan {
 
 const PLAN_FIELDS: &[&str] = &["planId", "planVersion", "schemaVersion", "engineType", "steps"];
 const STEP_FIELDS: &[&str] = &["stepId", "dependsOn", "with", "retry", "timeoutMs", "secrets"];
+const RETRY_FIELDS: &[&str] = &["maxAttempts", "delayMs"];
 
 /// Refuses fields that a plan does not have. Used where plans come in: a misspelt `dependOn` must not be dropped
 /// silently. Stored plans are read without it, so that older readers accept newer plans.
@@ -253,6 +261,9 @@ pub fn check_known_fields(document: &Value) -> Result<(), Invalid> {
     if let Some(Value::Array(steps)) = document.get("steps") {
         for (number, step) in steps.iter().enumerate() {
             unknown(step, STEP_FIELDS, &format!("steps/{number}"))?;
+            if let Some(retry) = step.get("retry").filter(|retry| !retry.is_null()) {
+                unknown(retry, RETRY_FIELDS, &format!("steps/{number}/retry"))?;
+            }
         }
     }
     Ok(())
@@ -300,5 +311,7 @@ mod tests {
     fn misspelt_fields_are_refused_at_the_edge() {
         let doc = json!({"planId": "p", "planVersion": "1", "schemaVersion": "v1", "steps": [{"stepId": "a", "dependOn": []}]});
         assert_eq!(check_known_fields(&doc).unwrap_err().field, "steps/0/dependOn");
+        let doc = json!({"planId": "p", "steps": [{"stepId": "a", "retry": {"maxAttempts": 2, "delay": 5}}]});
+        assert_eq!(check_known_fields(&doc).unwrap_err().field, "steps/0/retry/delay");
     }
 }

@@ -23,7 +23,7 @@ pub fn project_run(run_id: &RunId, events: &[Event]) -> RunSnapshot {
 
 /// Whether `next` does not follow `last` directly. Says nothing about loss.
 pub fn detect_non_contiguous(last_seq: u64, next_seq: u64) -> bool {
-    next_seq > last_seq + 1
+    next_seq > last_seq.saturating_add(1)
 }
 
 /// One run as the projector sees it.

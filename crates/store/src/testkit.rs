@@ -32,3 +32,4 @@
 pub mod clock;
 pub mod conformance;
 pub mod fixtures;
+pub mod rng;

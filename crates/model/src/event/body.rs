@@ -6,11 +6,11 @@ use servo_canon::Digest;
 
 use crate::artifact::{StepError, check_artifacts};
 use crate::contract::RuntimeEvent;
-use crate::limits::TEXT_BYTES_MAX;
-use crate::plan::{PlanRef, RunContext, check_version};
+use crate::limits::{TEXT_CHARS_MAX, fits};
+use crate::plan::{PlanRef, RunContext, check_document, check_version};
 use crate::run::RunStatus;
 use crate::step::StepStatus;
-use crate::{ArtifactRef, Invalid, SignalId, StepId, Timestamp};
+use crate::{ArtifactRef, Invalid, SignalId, StepId, Timestamp, integer};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +45,20 @@ pub enum EventBody {
 
 /// The published types, in the order of the contract.
 pub const CANONICAL_TYPES: [&str; 14] = [
-    "RunQueued", "RunApproved", "RunStarted", "StepStarted", "StepCompleted", "StepFailed", "StepSkipped",
-    "SignalAccepted", "SignalRejected", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunCancelled",
+    "RunQueued",
+    "RunApproved",
+    "RunStarted",
+    "StepStarted",
+    "StepCompleted",
+    "StepFailed",
+    "StepSkipped",
+    "SignalAccepted",
+    "SignalRejected",
+    "RunPaused",
+    "RunResumed",
+    "RunCompleted",
+    "RunFailed",
+    "RunCancelled",
 ];
 
 fn one() -> u32 {
@@ -58,7 +70,7 @@ fn one() -> u32 {
 pub struct RunQueued {
     pub status: RunStatus,
     /// The round: 1 when the run is created, one more for each retry of the whole run.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub plan_ref: PlanRef,
     pub context: RunContext,
@@ -84,7 +96,13 @@ impl PartialEq for RunQueued {
         (self.status, self.logical_attempt_id, &self.plan_ref, &self.context, raw(self))
             == (other.status, other.logical_attempt_id, &other.plan_ref, &other.context, raw(other))
             && (&self.run_request_id, self.request_digest, self.approval_required, self.not_before, &self.reason)
-                == (&other.run_request_id, other.request_digest, other.approval_required, other.not_before, &other.reason)
+                == (
+                    &other.run_request_id,
+                    other.request_digest,
+                    other.approval_required,
+                    other.not_before,
+                    &other.reason,
+                )
     }
 }
 
@@ -92,7 +110,7 @@ impl PartialEq for RunQueued {
 #[serde(rename_all = "camelCase")]
 pub struct RunApproved {
     pub status: RunStatus,
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -102,7 +120,7 @@ pub struct RunApproved {
 #[serde(rename_all = "camelCase")]
 pub struct RunStarted {
     pub status: RunStatus,
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub engine_run_ref: String,
     pub engine_type: String,
@@ -121,8 +139,9 @@ fn is_one(n: &u32) -> bool {
 pub struct StepStarted {
     pub step_id: StepId,
     pub status: StepStatus,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u32")]
     pub engine_attempt_id: Option<u32>,
 }
 
@@ -131,8 +150,9 @@ pub struct StepStarted {
 pub struct StepCompleted {
     pub step_id: StepId,
     pub status: StepStatus,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u32")]
     pub engine_attempt_id: Option<u32>,
     #[serde(default)]
     pub artifacts: Vec<ArtifactRef>,
@@ -143,8 +163,9 @@ pub struct StepCompleted {
 pub struct StepFailed {
     pub step_id: StepId,
     pub status: StepStatus,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u32")]
     pub engine_attempt_id: Option<u32>,
     pub error: StepError,
 }
@@ -163,6 +184,7 @@ pub enum SkipCause {
 pub struct StepSkipped {
     pub step_id: StepId,
     pub status: StepStatus,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub cause: SkipCause,
     pub reason: String,
@@ -188,6 +210,7 @@ pub struct SignalAccepted {
     pub signal_id: SignalId,
     pub signal_type: SignalType,
     /// Which accepted signal of the run this is.
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub decided_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,6 +225,7 @@ pub struct SignalRejected {
     pub signal_id: SignalId,
     pub signal_type: SignalType,
     /// Which rejected signal of the run this is.
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub decided_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +239,7 @@ pub struct SignalRejected {
 pub struct RunPaused {
     pub status: RunStatus,
     /// Which pause of the run this is.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -229,7 +253,7 @@ pub struct RunPaused {
 pub struct RunResumed {
     pub status: RunStatus,
     /// Which resume of the run this is.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
 }
 
@@ -237,7 +261,7 @@ pub struct RunResumed {
 #[serde(rename_all = "camelCase")]
 pub struct RunCompleted {
     pub status: RunStatus,
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
 }
 
@@ -255,7 +279,7 @@ pub struct RootCause {
 #[serde(rename_all = "camelCase")]
 pub struct RunFailed {
     pub status: RunStatus,
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     pub root_cause: RootCause,
 }
@@ -264,7 +288,7 @@ pub struct RunFailed {
 #[serde(rename_all = "camelCase")]
 pub struct RunCancelled {
     pub status: RunStatus,
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -277,6 +301,7 @@ pub struct RunCancelled {
 pub struct StepRetryScheduled {
     pub step_id: StepId,
     /// The new attempt.
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
@@ -286,8 +311,10 @@ pub struct StepRetryScheduled {
 #[serde(rename_all = "camelCase")]
 pub struct StepTakenOver {
     pub step_id: StepId,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
     /// The new hand-over.
+    #[serde(deserialize_with = "integer::u32")]
     pub engine_attempt_id: u32,
 }
 
@@ -295,7 +322,9 @@ pub struct StepTakenOver {
 #[serde(rename_all = "camelCase")]
 pub struct DrainTimedOut {
     /// Which pause of the run timed out.
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
+    #[serde(deserialize_with = "integer::u32")]
     pub in_flight: u32,
 }
 
@@ -303,8 +332,9 @@ pub struct DrainTimedOut {
 #[serde(rename_all = "camelCase")]
 pub struct TaskOrphaned {
     pub step_id: StepId,
+    #[serde(deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "integer::some_u32")]
     pub engine_attempt_id: Option<u32>,
 }
 
@@ -334,8 +364,8 @@ fn check_attempt(field: &str, number: u32) -> Result<(), Invalid> {
 }
 
 fn check_text(field: &str, text: &str) -> Result<(), Invalid> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(Invalid::new(field, format!("has at most {TEXT_BYTES_MAX} bytes")));
+    if !fits(text, TEXT_CHARS_MAX) {
+        return Err(Invalid::new(field, format!("has at most {TEXT_CHARS_MAX} characters")));
     }
     Ok(())
 }
@@ -360,7 +390,8 @@ impl EventBody {
             B::RunFailed(b) => ("RUN", b.logical_attempt_id),
             B::RunCancelled(b) => ("RUN", b.logical_attempt_id),
             B::StepRetryScheduled(b) => (b.step_id.as_str(), b.logical_attempt_id),
-            B::StepTakenOver(b) => (b.step_id.as_str(), b.engine_attempt_id),
+            // Engine attempts start again with each logical attempt, so both numbers are needed to tell take-overs apart.
+            B::StepTakenOver(b) => (b.step_id.as_str(), (b.logical_attempt_id << 16) ^ b.engine_attempt_id),
             B::DrainTimedOut(b) => ("RUN", b.logical_attempt_id),
             B::TaskOrphaned(b) => (b.step_id.as_str(), b.logical_attempt_id),
             B::Runtime(_) | B::Unknown(_) => ("RUN", 1),
@@ -375,6 +406,7 @@ impl EventBody {
                 expect_status(b.status, RunStatus::Pending)?;
                 check_attempt("logicalAttemptId", b.logical_attempt_id)?;
                 b.plan_ref.check().map_err(|e| e.inside("planRef"))?;
+                b.plan.as_ref().map_or(Ok(()), |plan| check_document(plan.get())).map_err(|e| e.inside("plan"))?;
                 b.reason.as_deref().map_or(Ok(()), |text| check_text("reason", text))
             }
             B::RunApproved(b) => {

@@ -1,15 +1,20 @@
 //! Between events and JSON: the stored body, and the flat public document.
+//!
+//! Reading the log is tolerant (`EventBody::decode`), reading documents from outside is not (`Event::from_json`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use servo_canon::Digest;
 
 use super::body::{EventBody, UnknownBody};
-use super::Event;
+use super::{Event, shape, tolerant};
 use crate::contract::RuntimeEvent;
-use crate::{EventId, Invalid, RunId, Timestamp};
+use crate::limits::{ID_CHARS_MAX, JSON_DEPTH_MAX, LABEL_CHARS_MAX, fits};
+use crate::{EventId, Invalid, RunId, Timestamp, integer, locate, text};
 
 /// Version of the stored body format. Readers of every released format stay in the code (`tests/golden`).
 pub const FORMAT: u32 = 1;
@@ -19,14 +24,16 @@ pub const FORMAT: u32 = 1;
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
     #[serde(borrow)]
-    event_type: std::borrow::Cow<'a, str>,
+    event_type: Cow<'a, str>,
+    #[serde(deserialize_with = "hyphenated")]
     event_id: EventId,
     run_id: RunId,
+    #[serde(deserialize_with = "integer::u64")]
     run_seq: u64,
     idempotency_key: Digest,
     emitted_at: Timestamp,
     #[serde(borrow)]
-    emitted_by: std::borrow::Cow<'a, str>,
+    emitted_by: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     occurred_at: Option<Timestamp>,
 }
@@ -73,21 +80,43 @@ impl EventDoc<'_> {
     }
 }
 
-fn from_payload<T: DeserializeOwned>(payload: &str) -> Result<T, Invalid> {
-    serde_json::from_str(payload).map_err(|error| Invalid::new(field_of(&error.to_string()), error.to_string()))
+/// The one form of a UUID that the schema has; the library also reads others.
+fn hyphenated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventId, D::Error> {
+    text::parse(deserializer, "a UUID", |text| {
+        let id = EventId::try_parse(text).ok().filter(|_| text.len() == 36);
+        id.ok_or_else(|| Invalid::new("", "not a UUID such as 01234567-89ab-cdef-0123-456789abcdef"))
+    })
 }
 
-/// serde_json names a missing or unknown field between backticks; a wrong type has only a position.
-fn field_of(message: &str) -> String {
-    let mut parts = message.split('`');
-    match (parts.next(), parts.next()) {
-        (Some(before), Some(name)) if before.ends_with("field ") => name.to_owned(),
-        _ => String::new(),
+fn join<K: Serialize + Ord>(fields: &BTreeMap<K, Box<RawValue>>) -> String {
+    serde_json::to_string(fields).expect("names and values that were read from JSON are JSON")
+}
+
+/// Raw values are read without recursion, so depth is limited here, before anybody parses them with it.
+fn check_depth(text: &str) -> Result<(), Invalid> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > JSON_DEPTH_MAX {
+            return Err(Invalid::new("", format!("is nested more than {JSON_DEPTH_MAX} levels deep")));
+        }
     }
+    Ok(())
+}
+
+fn from_payload<T: DeserializeOwned>(payload: &str) -> Result<T, Invalid> {
+    serde_json::from_str(payload).map_err(|error| locate::invalid(payload, &error))
 }
 
 macro_rules! typed_codec {
-    ($($name:ident $(($boxed:ident))?),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         impl EventBody {
             pub fn event_type(&self) -> &str {
                 match self {
@@ -107,15 +136,20 @@ macro_rules! typed_codec {
                 encoded.expect("event bodies hold only strings, numbers and lists")
             }
 
-            /// Reads a stored body. Unknown types are kept; unknown fields are ignored; a known type with a body that
-            /// does not fit is an error, because acting on half of it would be a guess.
-            pub fn decode(event_type: &str, payload: &str) -> Result<Self, Invalid> {
+            /// A body of a known type exactly as its type has it; other types are kept as they came.
+            pub(super) fn decode_strict(event_type: &str, payload: &str) -> Result<Self, Invalid> {
                 match event_type {
                     $(stringify!($name) => {
                         let body = from_payload(payload)?;
                         Ok(EventBody::$name(body))
                     })*
-                    other if RuntimeEvent::is_name(other) => Ok(EventBody::Runtime(from_payload(payload)?)),
+                    other if RuntimeEvent::is_name(other) => {
+                        let event: RuntimeEvent = from_payload(payload)?;
+                        if event.name() != other {
+                            return Err(Invalid::new("event", format!("is `{other}` in this event")));
+                        }
+                        Ok(EventBody::Runtime(event))
+                    }
                     other => {
                         let payload: Box<RawValue> = from_payload(payload)?;
                         if !payload.get().trim_start().starts_with('{') {
@@ -130,10 +164,34 @@ macro_rules! typed_codec {
 }
 
 typed_codec!(
-    RunQueued, RunApproved, RunStarted, StepStarted, StepCompleted, StepFailed, StepSkipped, SignalAccepted,
-    SignalRejected, RunPaused, RunResumed, RunCompleted, RunFailed, RunCancelled, StepRetryScheduled, StepTakenOver,
-    DrainTimedOut, TaskOrphaned,
+    RunQueued,
+    RunApproved,
+    RunStarted,
+    StepStarted,
+    StepCompleted,
+    StepFailed,
+    StepSkipped,
+    SignalAccepted,
+    SignalRejected,
+    RunPaused,
+    RunResumed,
+    RunCompleted,
+    RunFailed,
+    RunCancelled,
+    StepRetryScheduled,
+    StepTakenOver,
+    DrainTimedOut,
+    TaskOrphaned,
 );
+
+impl EventBody {
+    /// Reads a stored body. Unknown types are kept; unknown fields are ignored; enum values of a newer version are
+    /// tolerated (`tolerant`). Any other body that does not fit its type is an error, because acting on half of it
+    /// would be a guess.
+    pub fn decode(event_type: &str, payload: &str) -> Result<Self, Invalid> {
+        Self::decode_strict(event_type, payload).or_else(|error| tolerant::decode(event_type, payload).ok_or(error))
+    }
+}
 
 impl Event {
     pub fn to_json(&self) -> String {
@@ -151,37 +209,32 @@ impl Event {
         .to_json()
     }
 
-    /// Reads a public document that comes from outside and checks all that its schema asks for.
+    /// Reads a public document that comes from outside and checks all that its schema asks for. Values inside the body
+    /// are kept as they were written, so that a plan or an unknown type is not changed by being passed on.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
-        let fields: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| Invalid::new("", format!("is not a JSON object: {error}")))?;
-        let mut envelope = Map::new();
-        let mut body = Map::new();
-        for (name, value) in fields {
-            let part = if ENVELOPE_FIELDS.contains(&name.as_str()) { &mut envelope } else { &mut body };
-            part.insert(name, value);
-        }
-        for name in ["eventType", "emittedBy", "eventId", "runId", "idempotencyKey", "emittedAt"] {
-            match envelope.get(name) {
-                Some(Value::String(_)) => {}
-                Some(_) => return Err(Invalid::new(name, "is a string")),
-                None => return Err(Invalid::new(name, "is missing")),
-            }
-        }
-        let text = Value::Object(envelope).to_string();
-        let envelope: Envelope<'_> = serde_json::from_str(&text)
-            .map_err(|error| Invalid::new(field_of(&error.to_string()), error.to_string()))?;
+        check_depth(text)?;
+        let mut body: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_str(text).map_err(|error| Invalid::new("", format!("is not a JSON object: {error}")))?;
+        let envelope: BTreeMap<&str, Box<RawValue>> =
+            ENVELOPE_FIELDS.iter().filter_map(|name| Some((*name, body.remove(*name)?))).collect();
+        let envelope = join(&envelope);
+        let envelope: Envelope<'_> =
+            serde_json::from_str(&envelope).map_err(|error| locate::invalid(&envelope, &error))?;
         if envelope.run_seq == 0 {
             return Err(Invalid::new("runSeq", "starts at 1"));
         }
-        if envelope.event_type.is_empty() || envelope.event_type.len() > 128 {
-            return Err(Invalid::new("eventType", "has 1 to 128 bytes"));
+        if envelope.event_type.is_empty() || !fits(&envelope.event_type, ID_CHARS_MAX) {
+            return Err(Invalid::new("eventType", format!("has 1 to {ID_CHARS_MAX} characters")));
         }
-        if envelope.emitted_by.is_empty() || envelope.emitted_by.len() > 256 {
-            return Err(Invalid::new("emittedBy", "has 1 to 256 bytes"));
+        if envelope.emitted_by.is_empty() || !fits(&envelope.emitted_by, LABEL_CHARS_MAX) {
+            return Err(Invalid::new("emittedBy", format!("has 1 to {LABEL_CHARS_MAX} characters")));
         }
-        let body = EventBody::decode(&envelope.event_type, &Value::Object(body).to_string())?;
+        let payload = join(&body);
+        let body = EventBody::decode_strict(&envelope.event_type, &payload)?;
         body.check()?;
+        if !matches!(body, EventBody::Unknown(_)) {
+            shape::check(&payload)?;
+        }
         Ok(Self {
             event_id: envelope.event_id,
             run_id: envelope.run_id,

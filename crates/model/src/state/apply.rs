@@ -6,7 +6,7 @@ use super::{Attempt, RunState, SignalRecord, StepState};
 use crate::event::{EventBody, RunQueued, RunStarted};
 use crate::plan::Plan;
 use crate::run::RunChange;
-use crate::{Event, StepId};
+use crate::{Event, RunStatus, StepId, StepStatus};
 
 /// What an event did to the state. The watermark has advanced in every case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,10 @@ pub enum Applied {
     /// The state does not allow it; the status stays as it is.
     Illegal(String),
     /// Applied, but a step it depends on is not satisfied yet.
-    Inverted { step: StepId, dependency: StepId },
+    Inverted {
+        step: StepId,
+        dependency: StepId,
+    },
 }
 
 impl RunState {
@@ -124,6 +127,7 @@ impl RunState {
                 self.status = next;
                 Applied::Changed
             }
+            Err(_) if has_happened(self.status, change) => Applied::Duplicate,
             Err(illegal) => Applied::Illegal(illegal.to_string()),
         }
     }
@@ -137,22 +141,29 @@ impl RunState {
         applied
     }
 
+    /// Creates the run, or opens its next round. In a log whose writers overtook each other it may also come after
+    /// events that build on it; then it says what the run is, and no longer how it stands.
     fn run_queued(&mut self, event: &Event, body: &RunQueued) -> Applied {
-        if body.logical_attempt_id <= self.round {
+        let first = self.queued_at.is_none();
+        if !first && body.logical_attempt_id <= self.round {
             return Applied::Duplicate;
         }
-        if self.round > 0 {
+        let creates = first && self.status == RunStatus::Pending;
+        let late = first && !creates && body.logical_attempt_id <= self.round.max(1);
+        if !creates && !late {
             let applied = self.change(self.round, RunChange::Requeued);
             if applied != Applied::Changed {
                 return applied;
             }
+            self.completed_at = None;
+            self.root_cause = None;
+            self.first_failure = None;
         }
-        self.round = body.logical_attempt_id;
+        if !late {
+            self.reason.clone_from(&body.reason);
+        }
+        self.round = self.round.max(body.logical_attempt_id);
         self.queued_at = Some(event.at());
-        self.completed_at = None;
-        self.root_cause = None;
-        self.first_failure = None;
-        self.reason.clone_from(&body.reason);
         self.approval_required = body.approval_required;
         self.not_before = body.not_before;
         self.plan_ref = Some(body.plan_ref.clone());
@@ -171,27 +182,49 @@ impl RunState {
         Applied::Changed
     }
 
+    /// Puts the steps into the plan's order: their numbers are those of the plan. Steps that were seen before the plan
+    /// keep what they have done; those that it does not name follow behind.
     fn adopt_plan(&mut self, plan: Plan) {
+        let mut seen: Vec<Option<StepState>> = std::mem::take(&mut self.steps).into_iter().map(Some).collect();
+        let old = std::mem::take(&mut self.index);
         for step in &plan.steps {
-            self.add_step(step.step_id.clone());
+            match old.get(&step.step_id).and_then(|number| seen[*number as usize].take()) {
+                Some(state) => self.put_step(state),
+                None => self.add_step(step.step_id.clone()),
+            };
         }
+        for state in seen.into_iter().flatten() {
+            self.put_step(state);
+        }
+        let renumbered = |number: u32| {
+            let step = old.iter().find(|(_, old)| **old == number)?.0;
+            self.index.get(step).copied()
+        };
+        self.first_failure = self.first_failure.and_then(renumbered);
+        let waiting = (0u32..).zip(&self.steps).filter(|(_, step)| step.attempt.status == StepStatus::Pending);
+        self.delayed = waiting.filter_map(|(number, step)| Some((step.attempt.not_before?, number))).collect();
         self.plan = Some(Arc::new(plan));
     }
 
     pub(super) fn add_step(&mut self, step_id: StepId) -> u32 {
-        let number = u32::try_from(self.steps.len()).expect("plans are limited far below u32::MAX steps");
-        self.index.insert(step_id.clone(), number);
-        self.steps.push(StepState { step_id, attempt: Attempt::pending(1, None), past: Vec::new() });
         self.open_steps += 1;
+        self.put_step(StepState { step_id, attempt: Attempt::pending(1, None), past: Vec::new() })
+    }
+
+    fn put_step(&mut self, step: StepState) -> u32 {
+        let number = u32::try_from(self.steps.len()).expect("plans are limited far below u32::MAX steps");
+        self.index.insert(step.step_id.clone(), number);
+        self.steps.push(step);
         number
     }
 
     fn run_started(&mut self, body: &RunStarted) -> Applied {
         // A log may begin with `RunStarted` (written elsewhere, without queue and approval): the contract's rule is
         // that it sets the status.
-        let applied = if self.round == 0 {
+        let begins = self.round == 0 && matches!(self.status, RunStatus::Pending | RunStatus::Approved);
+        let applied = if begins {
             self.round = body.logical_attempt_id;
-            self.status = crate::RunStatus::Running;
+            self.status = RunStatus::Running;
             Applied::Changed
         } else {
             self.change(body.logical_attempt_id, RunChange::Started)
@@ -221,5 +254,19 @@ impl RunState {
         let record = SignalRecord { signal_type, step_id: step_id.cloned(), run_seq: event.run_seq, rejection };
         self.signals.insert(id.clone(), record);
         Applied::Changed
+    }
+}
+
+/// Whether a change that is not possible now is one that the run already has behind it in this round.
+fn has_happened(status: RunStatus, change: RunChange) -> bool {
+    use RunStatus as S;
+    match change {
+        RunChange::Approved => matches!(status, S::Approved | S::Running | S::Paused | S::Completed),
+        RunChange::Started => matches!(status, S::Running | S::Paused | S::Completed),
+        RunChange::Completed => status == S::Completed,
+        RunChange::Failed => status == S::Failed,
+        RunChange::Cancelled => status == S::Cancelled,
+        // These carry a number of their own, by which a second one is known.
+        RunChange::Requeued | RunChange::Paused | RunChange::Resumed => false,
     }
 }

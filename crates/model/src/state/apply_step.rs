@@ -111,7 +111,7 @@ impl RunState {
             _ => from,
         };
         let Ok(to) = implied.next(change) else {
-            return Err(if from.is_terminal() || from == StepStatus::Running {
+            return Err(if has_happened(from, change) {
                 Applied::Duplicate
             } else {
                 Applied::Illegal(format!("a {} attempt cannot be {}", from.as_str(), change.as_str()))
@@ -163,11 +163,20 @@ impl RunState {
             return Applied::Changed;
         };
         match plan.dependencies(number).iter().find(|&&on| !self.is_satisfied(on)) {
-            Some(&on) => Applied::Inverted {
-                step: self.step(number).step_id.clone(),
-                dependency: self.step(on).step_id.clone(),
-            },
+            Some(&on) => {
+                Applied::Inverted { step: self.step(number).step_id.clone(), dependency: self.step(on).step_id.clone() }
+            }
             None => Applied::Changed,
         }
+    }
+}
+
+/// Whether a change that is not possible now is one that the attempt already has behind it.
+fn has_happened(status: StepStatus, change: StepChange) -> bool {
+    match change {
+        StepChange::Started => matches!(status, StepStatus::Running | StepStatus::Success | StepStatus::Failed),
+        StepChange::Completed => status == StepStatus::Success,
+        StepChange::Failed => status == StepStatus::Failed,
+        StepChange::Skipped => status == StepStatus::Skipped,
     }
 }

@@ -30,6 +30,7 @@ impl Inner {
 #[async_trait]
 impl AdminStore for MemStore {
     async fn info(&self) -> Result<StoreInfo> {
+        drop(self.lock()?);
         Ok(StoreInfo {
             kind: "memory",
             engine_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -132,6 +133,7 @@ impl AdminStore for MemStore {
     }
 
     async fn backup(&self, _path: &Path) -> Result<()> {
+        drop(self.lock()?);
         Err(Error::Unsupported { what: "backup of a store in memory" })
     }
 

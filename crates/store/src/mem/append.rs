@@ -40,6 +40,7 @@ struct Draft<'a> {
 
 enum Undo {
     Run(servo_model::RunId, Option<Box<RunHead>>),
+    Snapshot(servo_model::RunId, u64, Option<String>),
     Dispatch(String, Option<DispatchRow>),
     Authority(Option<AuthorityRow>),
     Log(u64),
@@ -77,45 +78,49 @@ impl Draft<'_> {
     }
 
     fn stream(&mut self, stream: StreamAppend) -> Result<StreamOutcome> {
-        if stream.expected == Expected::New {
-            self.create(&stream)?;
-        } else {
-            let run = self.inner.runs.get(&stream.run_id).filter(|run| run.row.tenant == stream.tenant);
-            let run = run.ok_or(Error::NotFound)?;
-            let existing: Vec<_> = stream.events.iter().map(|event| existing(run, event)).collect();
-            let all_exist = !existing.is_empty() && existing.iter().all(Option::is_some);
-            if stream.key_mode == KeyMode::Strict
-                && let Some((event, found)) =
-                    stream.events.iter().zip(&existing).find_map(|(event, found)| Some((event, found.as_ref()?)))
-                && (all_exist || self.sequence(&stream, run.head).is_ok())
-            {
-                return Err(Error::KeyExists {
-                    run_id: stream.run_id.clone(),
-                    key: event.idempotency_key,
-                    run_seq: found.run_seq,
-                    event_id: found.event_id,
-                });
+        let run = match self.inner.runs.get(&stream.run_id) {
+            None if stream.expected == Expected::New => {
+                self.create(&stream)?;
+                return self.write(stream);
             }
-            if all_exist {
-                return Ok(StreamOutcome { events: existing.into_iter().flatten().collect() });
-            }
-            self.sequence(&stream, run.head)?;
-            if existing.iter().any(Option::is_some) && stream.expected != Expected::Any {
-                let head = run.head;
-                return Err(Error::Conflict { run_id: stream.run_id.clone(), expected: head, actual: head });
-            }
-            let head = RunHead { row: run.row.clone(), timer: run.timer, queue: run.queue.clone(), head: run.head };
-            self.undo.push(Undo::Run(stream.run_id.clone(), Some(Box::new(head))));
+            Some(run) if run.row.tenant == stream.tenant => run,
+            Some(_) if stream.expected == Expected::New => return Err(Error::RunExists { run_id: stream.run_id }),
+            Some(_) | None => return Err(Error::NotFound),
+        };
+        let existing: Vec<_> = stream.events.iter().map(|event| existing(run, event)).collect();
+        let all_exist = !existing.is_empty() && existing.iter().all(Option::is_some);
+        if stream.key_mode == KeyMode::Strict
+            && let Some((event, found)) =
+                stream.events.iter().zip(&existing).find_map(|(event, found)| Some((event, found.as_ref()?)))
+            && (all_exist || self.sequence(&stream, run.head).is_ok())
+        {
+            return Err(Error::KeyExists {
+                run_id: stream.run_id.clone(),
+                key: event.idempotency_key,
+                run_seq: found.run_seq,
+                event_id: found.event_id,
+            });
         }
+        if all_exist {
+            return Ok(StreamOutcome { events: existing.into_iter().flatten().collect() });
+        }
+        self.sequence(&stream, run.head)?;
+        if existing.iter().any(Option::is_some) && stream.expected != Expected::Any {
+            let head = run.head;
+            return Err(Error::Conflict { run_id: stream.run_id.clone(), expected: head, actual: head });
+        }
+        let head = RunHead { row: run.row.clone(), timer: run.timer, queue: run.queue.clone(), head: run.head };
+        self.undo.push(Undo::Run(stream.run_id.clone(), Some(Box::new(head))));
         self.write(stream)
     }
 
     fn sequence(&self, stream: &StreamAppend, head: u64) -> Result<()> {
         match stream.expected {
+            Expected::New => Err(Error::RunExists { run_id: stream.run_id.clone() }),
             Expected::Seq(expected) if expected != head => {
                 Err(Error::Conflict { run_id: stream.run_id.clone(), expected, actual: head })
             }
-            _ => Ok(()),
+            Expected::Seq(_) | Expected::Any => Ok(()),
         }
     }
 
@@ -124,9 +129,6 @@ impl Draft<'_> {
             field: "row".to_owned(),
             reason: "a new run brings its row".to_owned(),
         })?;
-        if self.inner.runs.contains_key(&stream.run_id) {
-            return Err(Error::RunExists { run_id: stream.run_id.clone() });
-        }
         if let Some(key) = row.request_key {
             let slot = (stream.tenant.clone(), key);
             if let Some(earlier) = self.inner.requests.get(&slot) {
@@ -202,7 +204,8 @@ impl Draft<'_> {
             }
         }
         if let Some(snapshot) = stream.snapshot {
-            run.snapshots.insert(snapshot.run_seq, snapshot.state);
+            let before = run.snapshots.insert(snapshot.run_seq, snapshot.state);
+            self.undo.push(Undo::Snapshot(stream.run_id.clone(), snapshot.run_seq, before));
         }
         for change in stream.dispatches {
             self.dispatch(&stream.run_id, &stream.tenant, change)?;
@@ -290,6 +293,14 @@ impl Draft<'_> {
                             run.keys.remove(&event.idempotency_key);
                         }
                         (run.row, run.timer, run.queue, run.head) = (head.row, head.timer, head.queue, head.head);
+                    }
+                }
+                Undo::Snapshot(id, seq, before) => {
+                    if let Some(run) = self.inner.runs.get_mut(&id) {
+                        match before {
+                            Some(state) => run.snapshots.insert(seq, state),
+                            None => run.snapshots.remove(&seq),
+                        };
                     }
                 }
                 Undo::Dispatch(id, Some(row)) => {

@@ -19,6 +19,7 @@ impl Inner {
 #[async_trait]
 impl LogStore for MemStore {
     async fn now(&self) -> Result<Timestamp> {
+        drop(self.lock()?);
         Ok((self.time)())
     }
 
@@ -63,10 +64,10 @@ impl LogStore for MemStore {
     }
 
     async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
+        let inner = self.lock()?;
         if until <= after {
             return Ok(0);
         }
-        let inner = self.lock()?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Ok(inner.log.range(after.id.saturating_add(1)..=until.id).take(most).count() as u64)
     }

@@ -4,11 +4,35 @@
 //! per role; `list` names them all with the ledger rows they prove. What only one backend has (database guards, files,
 //! connections) is tested with that backend, not here.
 
+/// Asserts that a call was refused with this error.
+macro_rules! refused {
+    ($result:expr, $($pattern:pat_param)|+ $(if $guard:expr)?) => {{
+        let result = $result;
+        assert!(matches!(&result, Err(error) if matches!(error.clone(), $($pattern)|+ $(if $guard)?)), "{result:?}");
+    }};
+}
+
 mod context;
 mod list;
 mod threads;
 
+mod admin;
+mod alerts;
+mod atomic;
+mod authority;
+mod dispatch;
+mod import;
+mod keys;
+mod limits;
 mod log;
+mod queue;
+mod reader;
+mod relay;
+mod retention;
+mod runs;
+mod snapshots_resync;
+mod tenancy;
+mod timers;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,0 +1,19 @@
+//! Tests of the model from outside: published schemas, the fold, the projector's pure part, the runtime contract, and logs
+//! of released versions.
+
+mod arb;
+mod artifacts;
+mod codes;
+mod contract;
+mod differential;
+mod effects;
+mod fold;
+mod golden;
+mod keys;
+mod projection;
+mod readers;
+mod samples;
+mod schemas;
+mod snapshot;
+mod stored;
+mod support;

@@ -1,0 +1,166 @@
+//! The runtime's settings, with their defaults. Durations are milliseconds and say so in their names.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use servo_machine::{OverloadPolicy, Policy};
+use servo_model::limits::Limits;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuntimeConfig {
+    pub limits: Limits,
+    pub policy: Policy,
+    pub overload: OverloadConfig,
+    pub state_store: StateStoreConfig,
+    pub authority: AuthorityConfig,
+    pub dispatch: DispatchConfig,
+    pub outbox: OutboxConfig,
+    pub retention: RetentionConfig,
+    /// Memory for folded runs, in bytes.
+    pub cache_bytes_max: usize,
+    /// How often a loop looks for work that nobody told it about.
+    pub poll_ms: u64,
+    /// How long a shutdown waits for steps in flight.
+    pub shutdown_grace_ms: u64,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            policy: Policy::default(),
+            overload: OverloadConfig::default(),
+            state_store: StateStoreConfig::default(),
+            authority: AuthorityConfig::default(),
+            dispatch: DispatchConfig::default(),
+            outbox: OutboxConfig::default(),
+            retention: RetentionConfig::default(),
+            cache_bytes_max: 64 * 1024 * 1024,
+            poll_ms: 1_000,
+            shutdown_grace_ms: 10_000,
+        }
+    }
+}
+
+impl RuntimeConfig {
+    pub fn poll(&self) -> Duration {
+        Duration::from_millis(self.poll_ms)
+    }
+
+    /// The overload settings for a run: of its plan, else of its tenant, else the common ones.
+    pub fn overload_for(&self, tenant: &str, plan: &str) -> &OverloadRule {
+        let overload = &self.overload;
+        overload.plans.get(plan).or_else(|| overload.tenants.get(tenant)).unwrap_or(&overload.default)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OverloadConfig {
+    pub default: OverloadRule,
+    pub tenants: BTreeMap<String, OverloadRule>,
+    pub plans: BTreeMap<String, OverloadRule>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OverloadRule {
+    pub policy: OverloadPolicy,
+    /// Runs of one tenant that may be active at once.
+    pub active_runs_max: u32,
+    /// `Retry-After` of a rejected run, and the wait of a delayed one.
+    pub delay_ms: u64,
+}
+
+impl Default for OverloadRule {
+    fn default() -> Self {
+        Self { policy: OverloadPolicy::Queue, active_runs_max: 10_000, delay_ms: 5_000 }
+    }
+}
+
+/// The write latency budget of the event contract, in its own words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct StateStoreConfig {
+    pub write_latency_budget_ms: u64,
+    /// Events that may be recorded later when the budget is exceeded.
+    pub fail_open_for_event_class: Vec<String>,
+    /// Events that fail their step when the budget is exceeded.
+    pub never_fail_open: Vec<String>,
+}
+
+impl Default for StateStoreConfig {
+    fn default() -> Self {
+        Self {
+            write_latency_budget_ms: 3_000,
+            fail_open_for_event_class: vec!["StepStarted".to_owned()],
+            never_fail_open: vec!["StepCompleted".to_owned(), "StepFailed".to_owned()],
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthorityConfig {
+    pub lease_ms: u64,
+}
+
+impl Default for AuthorityConfig {
+    fn default() -> Self {
+        Self { lease_ms: 15_000 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DispatchConfig {
+    /// Steps that one node executes at a time.
+    pub in_flight_max: usize,
+    /// Without a heartbeat for this long, a worker counts as stalled.
+    pub stall_after_ms: u64,
+    /// How long a queued run is leased to the node that starts it.
+    pub queue_lease_ms: u64,
+}
+
+impl Default for DispatchConfig {
+    fn default() -> Self {
+        Self { in_flight_max: 256, stall_after_ms: 30_000, queue_lease_ms: 30_000 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutboxConfig {
+    /// Publications tried before an event becomes a dead letter.
+    pub attempts_max: u32,
+    pub backoff_min_ms: u64,
+    pub backoff_max_ms: u64,
+    /// Events read and published at a time.
+    pub batch: u32,
+}
+
+impl Default for OutboxConfig {
+    fn default() -> Self {
+        Self { attempts_max: 8, backoff_min_ms: 200, backoff_max_ms: 60_000, batch: 256 }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Finished runs are kept this long; absent means for ever.
+    pub finished_runs_days: Option<u32>,
+    /// Facts of the system stream are kept this long.
+    pub system_stream_hours: u32,
+    pub every_ms: u64,
+    /// Runs removed in one transaction: small, so that writers never wait for it.
+    pub batch: u32,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { finished_runs_days: Some(30), system_stream_hours: 24, every_ms: 60_000, batch: 20 }
+    }
+}

@@ -1,0 +1,163 @@
+//! Commands on runs. Load the state, let the machine decide, append with the sequence it was decided on, wake the loops.
+//!
+//! Commands on one run are ordered inside a node by the run's slot, and between nodes by the sequence check of the
+//! append: who comes second reloads and decides again.
+
+mod cache;
+mod commit;
+mod error;
+mod outcome;
+mod read;
+mod start;
+
+use std::sync::Arc;
+
+use servo_canon::Digest;
+use servo_machine::Command;
+use servo_model::{RunId, RunState, Timestamp};
+use servo_store::{Fence, Scope, Store};
+
+use crate::clock::Clock;
+use crate::config::RuntimeConfig;
+use crate::ids::Ids;
+use crate::loops::inflight::InFlight;
+use crate::wake::Wake;
+
+use cache::Cache;
+pub use error::Error;
+pub use outcome::Outcome;
+pub use start::{StartRequest, Started};
+
+/// How long to go on when the store does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// A caller waits: a few quick tries, then the error.
+    Request,
+    /// A loop's own work, which must not be dropped: until the store answers or the runtime stops.
+    Background,
+}
+
+/// One command with its circumstances.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub scope: Scope,
+    pub run_id: RunId,
+    /// Decided one after the other and recorded together.
+    pub commands: Vec<Command>,
+    pub emitted_by: String,
+    pub fence: Option<Fence>,
+    /// The queue lease under which a run is begun.
+    pub queue_lease: Option<String>,
+    /// Only with the first command of a new run.
+    pub request_key: Option<Digest>,
+    /// When the store's clock called a timer due.
+    pub due_at: Option<Timestamp>,
+    pub patience: Patience,
+}
+
+impl Order {
+    pub fn new(scope: Scope, run_id: RunId, command: Command, emitted_by: &str) -> Self {
+        Self {
+            scope,
+            run_id,
+            commands: vec![command],
+            emitted_by: emitted_by.to_owned(),
+            fence: None,
+            queue_lease: None,
+            request_key: None,
+            due_at: None,
+            patience: Patience::Request,
+        }
+    }
+}
+
+/// A handle: cheap to clone, shared by server and loops.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<Ids>,
+    pub config: Arc<RuntimeConfig>,
+    pub wake: Arc<Wake>,
+    pub in_flight: InFlight,
+    pub shutdown: crate::Shutdown,
+    cache: Cache,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<Ids>,
+        config: Arc<RuntimeConfig>,
+        shutdown: crate::Shutdown,
+    ) -> Self {
+        let cache = Cache::new(config.cache_bytes_max);
+        let inner = Inner {
+            store,
+            clock,
+            ids,
+            config,
+            wake: Arc::default(),
+            in_flight: InFlight::default(),
+            shutdown,
+            cache,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    pub fn ids(&self) -> &Ids {
+        &self.inner.ids
+    }
+
+    pub fn config(&self) -> &RuntimeConfig {
+        &self.inner.config
+    }
+
+    pub fn wake(&self) -> &Wake {
+        &self.inner.wake
+    }
+
+    pub(crate) fn wake_handle(&self) -> Arc<Wake> {
+        self.inner.wake.clone()
+    }
+
+    pub fn shutdown(&self) -> &crate::Shutdown {
+        &self.inner.shutdown
+    }
+
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.inner.in_flight
+    }
+
+    /// Forgets a run's folded state, after it was removed or set aside.
+    pub(crate) fn forget(&self, run_id: &RunId) {
+        self.inner.cache.remove(run_id);
+    }
+}
+
+/// The state of a run as a node holds it, with the timer row that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Hot {
+    pub state: RunState,
+    /// `None` when this node has not written the timer row itself and so does not know it.
+    pub timer: Option<Option<Timestamp>>,
+}

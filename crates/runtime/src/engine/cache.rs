@@ -1,0 +1,86 @@
+//! Folded runs in memory, bounded in bytes. The least recently used go first; a run in use is never dropped.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use servo_model::RunId;
+
+use super::Hot;
+
+/// A run's place. The async mutex orders commands on the run inside this node: it is held while a command is appended,
+/// because the next command must be decided on the state that this one leaves.
+pub(crate) type Slot = tokio::sync::Mutex<Option<Hot>>;
+
+pub(super) struct Cache {
+    bytes_max: usize,
+    inner: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_run: BTreeMap<RunId, Entry>,
+    by_age: BTreeMap<u64, RunId>,
+    tick: u64,
+    bytes: usize,
+}
+
+struct Entry {
+    slot: Arc<Slot>,
+    tick: u64,
+    bytes: usize,
+}
+
+impl Cache {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, inner: Mutex::default() }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The run's slot, made if need be.
+    pub(super) fn slot(&self, run_id: &RunId) -> Arc<Slot> {
+        let mut entries = self.entries();
+        entries.tick += 1;
+        let tick = entries.tick;
+        let Entries { by_run, by_age, .. } = &mut *entries;
+        let entry = by_run.entry(run_id.clone()).or_insert_with(|| Entry { slot: Arc::default(), tick, bytes: 0 });
+        by_age.remove(&entry.tick);
+        entry.tick = tick;
+        by_age.insert(tick, run_id.clone());
+        entry.slot.clone()
+    }
+
+    /// Notes how large a run has become and makes room.
+    pub(super) fn weigh(&self, run_id: &RunId, bytes: usize) {
+        let mut entries = self.entries();
+        let entries = &mut *entries;
+        if let Some(entry) = entries.by_run.get_mut(run_id) {
+            entries.bytes = entries.bytes + bytes - entry.bytes;
+            entry.bytes = bytes;
+        }
+        if entries.bytes <= self.bytes_max {
+            return;
+        }
+        let oldest: Vec<_> = entries.by_age.iter().map(|(tick, run)| (*tick, run.clone())).take(64).collect();
+        for (tick, run) in oldest {
+            if entries.bytes <= self.bytes_max {
+                break;
+            }
+            let unused = entries.by_run.get(&run).is_some_and(|entry| Arc::strong_count(&entry.slot) == 1);
+            if unused && let Some(entry) = entries.by_run.remove(&run) {
+                entries.by_age.remove(&tick);
+                entries.bytes -= entry.bytes;
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, run_id: &RunId) {
+        let mut entries = self.entries();
+        if let Some(entry) = entries.by_run.remove(run_id) {
+            entries.by_age.remove(&entry.tick);
+            entries.bytes -= entry.bytes;
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The one path by which a command becomes events.
+
+use std::time::Duration;
+
+use servo_machine::{Action, Command, Decision, Refusal, decide};
+use servo_model::event::{EventBody, idempotency_key};
+use servo_model::{Event, RunId, RunSnapshot, RunState, StepStatus, TenantId, Timestamp};
+use servo_store::dispatch::{DispatchChange, DispatchStep};
+use servo_store::error::Retry;
+use servo_store::log::{QueueChange, TimerChange};
+use servo_store::resync::load_state;
+use servo_store::runs::Visible;
+use servo_store::{Append, Expected, NewEvent, RunRow, Scope, StreamAppend};
+
+use super::{Engine, Error, Hot, Order, Outcome, Patience};
+
+/// Decisions on a moving run before the caller is told to try later. Slots keep one node from competing with itself, so
+/// this counts other nodes.
+const CONFLICTS_MAX: u32 = 32;
+/// Tries for a caller who waits.
+const REQUEST_TRIES: u32 = 3;
+const BACKOFF_MIN: Duration = Duration::from_millis(20);
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+
+impl Engine {
+    /// Executes commands on an existing run.
+    pub async fn execute(&self, order: Order) -> Result<Outcome, Error> {
+        let slot = self.inner.cache.slot(&order.run_id);
+        let mut hot = slot.lock().await;
+        let mut conflicts = 0;
+        let mut failures = 0;
+        loop {
+            let loaded = self.ensure_loaded(&order.scope, &order.run_id, &mut hot).await;
+            let error = match loaded {
+                Ok(fresh) => match self.attempt(&order, &mut hot, fresh).await {
+                    Ok(outcome) => return Ok(outcome),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            // A refusal leaves the state as it was; anything else leaves it in doubt.
+            let Error::Store(store_error) = &error else { return Err(error) };
+            *hot = None;
+            match store_error.retry() {
+                Retry::No => return Err(error),
+                Retry::Reload => {
+                    conflicts += 1;
+                    if conflicts > CONFLICTS_MAX && order.patience == Patience::Request {
+                        return Err(Error::Contention(conflicts));
+                    }
+                }
+                Retry::Later => {
+                    failures += 1;
+                    if order.patience == Patience::Request && failures >= REQUEST_TRIES {
+                        return Err(error);
+                    }
+                    self.back_off(failures).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits before another try; gives up when the runtime stops.
+    pub(crate) async fn back_off(&self, failures: u32) -> Result<(), Error> {
+        if self.inner.shutdown.is_triggered() && failures > REQUEST_TRIES {
+            return Err(Error::ShuttingDown);
+        }
+        let limit = BACKOFF_MIN.saturating_mul(1 << failures.min(8)).min(BACKOFF_MAX);
+        self.inner.clock.sleep(self.inner.ids.jitter(limit)).await;
+        Ok(())
+    }
+
+    /// Makes sure that the slot holds a state. True if it was loaded just now.
+    async fn ensure_loaded(&self, scope: &Scope, run_id: &RunId, hot: &mut Option<Hot>) -> Result<bool, Error> {
+        if let Some(known) = hot {
+            let tenant = known.state.tenant().cloned().unwrap_or_else(TenantId::system);
+            return if scope.covers(&tenant) { Ok(false) } else { Err(Error::Store(servo_store::Error::NotFound)) };
+        }
+        let store = self.inner.store.as_ref();
+        let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
+        if let Some(reason) = row.quarantined {
+            return Err(Error::Quarantined(reason));
+        }
+        match load_state(store, scope, run_id).await {
+            Ok(state) => {
+                self.inner.cache.weigh(run_id, state.weight_bytes());
+                *hot = Some(Hot { state, timer: None });
+                Ok(true)
+            }
+            Err(servo_store::Error::Corrupt { detail }) => {
+                self.quarantine(run_id, &row.tenant, &detail).await;
+                Err(Error::Quarantined(detail))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// One decision and one append.
+    async fn attempt(&self, order: &Order, hot: &mut Option<Hot>, fresh: bool) -> Result<Outcome, Error> {
+        let now = self.now_for(order);
+        let mut decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
+        if decided.is_err() && !fresh {
+            // Another node may have moved the run: a refusal counts only on the newest state.
+            if let Some(known) = hot.take() {
+                let state = self.catch_up(&order.scope, known.state).await?;
+                *hot = Some(Hot { state, timer: None });
+            }
+            decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
+        }
+        let decision = decided?;
+        match hot.take() {
+            Some(known) => self.commit(order, hot, known, decision, now).await,
+            None => Err(Error::Store(servo_store::Error::NotFound)),
+        }
+    }
+
+    /// The node's time; for a timer that the store's clock has called due, at least its due time.
+    fn now_for(&self, order: &Order) -> Timestamp {
+        let now = self.inner.clock.now();
+        order.due_at.map_or(now, |due| due.max(now))
+    }
+
+    /// Appends a decision with every row that must change with it, and keeps the state it leads to.
+    pub(super) async fn commit(
+        &self,
+        order: &Order,
+        hot: &mut Option<Hot>,
+        known: Hot,
+        decision: Decision,
+        now: Timestamp,
+    ) -> Result<Outcome, Error> {
+        let Hot { state, timer: timer_row } = known;
+        let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
+        let visible = (state.status, Visible::of(&state));
+        let (state, events) = self.record(order, state, &decision, now);
+        let tenant = state.tenant().cloned().unwrap_or_else(TenantId::system);
+        let due = state.next_due(now);
+        let mut stream = StreamAppend::new(order.run_id.clone(), tenant, expected);
+        if expected == Expected::New || visible != (state.status, Visible::of(&state)) {
+            stream.row = Some(RunRow::of(&state, order.request_key, now));
+        }
+        if timer_row != Some(due) && !(expected == Expected::New && due.is_none()) {
+            stream.timer = due.map_or(TimerChange::Clear, TimerChange::Set);
+        }
+        self.apply_actions(order, &state, &decision.actions, &mut stream);
+        let outcome = Outcome {
+            run_id: order.run_id.clone(),
+            recorded: events.len(),
+            refusal: decision.refusal,
+            snapshot: RunSnapshot::from(&state),
+        };
+        let first = events.first().map(|event| event.event_id);
+        stream.events = events;
+        let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
+        if !idle {
+            let append = Append { fence: order.fence, streams: vec![stream], ..Append::default() };
+            match self.inner.store.append(append).await {
+                Ok(_) => {}
+                Err(error) if error.may_have_happened() => {
+                    let after = state.last_event_seq - outcome.recorded as u64;
+                    if !self.confirm(order, after, first).await? {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.inner.cache.weigh(&order.run_id, state.weight_bytes());
+        *hot = Some(Hot { state, timer: Some(due) });
+        self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
+        Ok(outcome)
+    }
+
+    /// Turns facts into events and folds them. `occurredAt` is the time of the decision, so the fold here and a fold of
+    /// what the store wrote agree to the millisecond.
+    fn record(
+        &self,
+        order: &Order,
+        mut state: RunState,
+        decision: &Decision,
+        now: Timestamp,
+    ) -> (RunState, Vec<NewEvent>) {
+        let mut events = Vec::with_capacity(decision.facts.len());
+        for fact in &decision.facts {
+            let (step, number) = fact.body.key_parts();
+            let plan_version = plan_version(&state, &fact.body);
+            let key = idempotency_key(&order.run_id, step, number, fact.body.event_type(), plan_version);
+            let event = Event {
+                event_id: self.inner.ids.event_id(now),
+                run_id: order.run_id.clone(),
+                run_seq: state.last_event_seq + 1,
+                idempotency_key: key,
+                emitted_at: now,
+                emitted_by: order.emitted_by.clone(),
+                occurred_at: Some(fact.occurred_at.unwrap_or(now)),
+                body: fact.body.clone(),
+            };
+            debug_assert_eq!(event.body.check(), Ok(()), "the machine makes only valid events");
+            events.push(NewEvent {
+                event_id: event.event_id,
+                event_type: event.body.event_type().to_owned(),
+                idempotency_key: key,
+                emitted_by: event.emitted_by.clone(),
+                occurred_at: event.occurred_at,
+                payload: event.body.encode(),
+            });
+            state = state.apply(&event).0;
+        }
+        (state, events)
+    }
+
+    /// The commit was under way when the connection broke: is our first event there?
+    async fn confirm(
+        &self,
+        order: &Order,
+        after: u64,
+        first: Option<servo_model::EventId>,
+    ) -> Result<bool, Error> {
+        let Some(first) = first else { return Ok(false) };
+        let mut failures = 0;
+        loop {
+            match self.inner.store.read_run(&Scope::System, &order.run_id, after, 1).await {
+                Ok(page) => return Ok(page.events.first().is_some_and(|event| event.event_id == first)),
+                Err(servo_store::Error::NotFound) => return Ok(false),
+                Err(error) if error.retry() == Retry::Later => {
+                    failures += 1;
+                    if order.patience == Patience::Request && failures >= REQUEST_TRIES {
+                        return Err(error.into());
+                    }
+                    self.back_off(failures).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Actions that must not be lost become rows of the same transaction.
+    fn apply_actions(&self, order: &Order, state: &RunState, actions: &[Action], stream: &mut StreamAppend) {
+        let epoch = order.fence.map_or(0, |fence| fence.epoch);
+        let target = state.plan.as_ref().map_or("", |plan| plan.engine_type.as_str());
+        let request = |step_id: &servo_model::StepId, attempt: u32| {
+            let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
+            (step.request_id(&order.run_id), step)
+        };
+        for action in actions {
+            let change = match action {
+                Action::Enqueue { not_before } => {
+                    stream.queue = QueueChange::Put { not_before: *not_before };
+                    continue;
+                }
+                Action::Dequeue => {
+                    stream.queue = QueueChange::Remove { leased_by: order.queue_lease.clone() };
+                    continue;
+                }
+                Action::Dispatch { step_id, attempt } => {
+                    let (request_id, step) = request(step_id, *attempt);
+                    DispatchChange::Queue { request_id, target: target.to_owned(), step: Some(step) }
+                }
+                Action::Withdraw { step_id, attempt } => {
+                    DispatchChange::Withdraw { request_id: request(step_id, *attempt).0 }
+                }
+                Action::Notify { step_id, attempt } => DispatchChange::Notify {
+                    request_id: request(step_id, *attempt).0,
+                    channel: order.emitted_by.clone(),
+                    epoch,
+                },
+                Action::Adopt { step_id, attempt } => {
+                    DispatchChange::Adopt { request_id: request(step_id, *attempt).0, epoch }
+                }
+                Action::Deliver { step_id, attempt } => {
+                    DispatchChange::Deliver { request_id: request(step_id, *attempt).0 }
+                }
+                Action::Abandon { step_id, attempt, reason } => {
+                    DispatchChange::Fail { request_id: request(step_id, *attempt).0, reason: reason.clone() }
+                }
+                Action::CancelInFlight | Action::Alert { .. } => continue,
+            };
+            stream.dispatches.push(change);
+        }
+    }
+
+    fn wake_for(&self, run_id: &RunId, actions: &[Action], grew: bool, timer: bool) {
+        let wake = &self.inner.wake;
+        for action in actions {
+            match action {
+                Action::Dispatch { .. } => wake.dispatch.notify_one(),
+                Action::Enqueue { .. } => wake.queue.notify_one(),
+                Action::CancelInFlight => self.inner.in_flight.cancel_run(run_id),
+                Action::Alert { code, message } => {
+                    tracing::warn!(run_id = %run_id, alert = code.as_str(), "{message}");
+                }
+                _ => {}
+            }
+        }
+        if timer {
+            wake.timers.notify_one();
+        }
+        if grew {
+            wake.log_grew();
+        }
+    }
+}
+
+/// The plan version that enters the keys: of the first event's own plan when the run is new.
+fn plan_version<'a>(state: &'a RunState, body: &'a EventBody) -> &'a str {
+    match body {
+        EventBody::RunQueued(queued) => &queued.plan_ref.plan_version,
+        _ => state.plan_version(),
+    }
+}
+
+/// Decides an order's commands, each on the state that the one before it leads to.
+fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Timestamp) -> Result<Decision, Refusal> {
+    let policy = &engine.inner.config.policy;
+    let [first, rest @ ..] = order.commands.as_slice() else { return Ok(Decision::default()) };
+    if rest.is_empty() {
+        return decide(state, first, policy, now);
+    }
+    let mut working = state.cloned().ok_or(Refusal::NoRun)?;
+    let mut merged = Decision::default();
+    for command in &order.commands {
+        if recorded_already(&working, command) {
+            continue;
+        }
+        let mut decision = decide(Some(&working), command, policy, now)?;
+        working = engine.record(order, working, &decision, now).0;
+        merged.facts.append(&mut decision.facts);
+        merged.actions.append(&mut decision.actions);
+        merged.refusal = merged.refusal.or(decision.refusal);
+    }
+    Ok(merged)
+}
+
+/// A start that was to be recorded late, but made it into the log after all.
+fn recorded_already(state: &RunState, command: &Command) -> bool {
+    let Command::StartStep { step_id, attempt, occurred_at: Some(_) } = command else { return false };
+    state.step_number(step_id).is_some_and(|number| {
+        let current = &state.step(number).attempt;
+        current.logical_attempt_id == *attempt && current.status != StepStatus::Pending
+    })
+}

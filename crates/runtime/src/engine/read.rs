@@ -1,0 +1,81 @@
+//! Reading runs, and setting aside those that cannot be read.
+
+use servo_model::alert::AlertCode;
+use servo_model::{RunId, RunSnapshot, RunState, TenantId};
+use servo_store::Scope;
+use servo_store::relay::NewAlert;
+use servo_store::resync::load_state;
+
+use super::{Engine, Error, Hot};
+
+impl Engine {
+    /// The run as its events stand now.
+    pub async fn snapshot(&self, scope: &Scope, run_id: &RunId) -> Result<RunSnapshot, Error> {
+        Ok(RunSnapshot::from(&self.state(scope, run_id).await?))
+    }
+
+    /// The folded state. A cached one is brought up to date by the same query that reads the head, because another
+    /// node may have appended.
+    pub async fn state(&self, scope: &Scope, run_id: &RunId) -> Result<RunState, Error> {
+        let store = self.inner.store.as_ref();
+        let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
+        if let Some(reason) = row.quarantined {
+            return Err(Error::Quarantined(reason));
+        }
+        let slot = self.inner.cache.slot(run_id);
+        let mut hot = slot.lock().await;
+        let (state, timer) = match hot.take() {
+            Some(Hot { state, timer }) => {
+                let seen = state.last_event_seq;
+                let state = self.catch_up(scope, state).await?;
+                let unchanged = state.last_event_seq == seen;
+                (state, if unchanged { timer } else { None })
+            }
+            None => match load_state(store, scope, run_id).await {
+                Ok(state) => (state, None),
+                Err(servo_store::Error::Corrupt { detail }) => {
+                    self.quarantine(run_id, &row.tenant, &detail).await;
+                    return Err(Error::Quarantined(detail));
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.inner.cache.weigh(run_id, state.weight_bytes());
+        *hot = Some(Hot { state: state.clone(), timer });
+        Ok(state)
+    }
+
+    /// Applies what was appended since.
+    pub(super) async fn catch_up(&self, scope: &Scope, mut state: RunState) -> Result<RunState, Error> {
+        loop {
+            let page = self.inner.store.read_run(scope, &state.run_id, state.last_event_seq, 1_000).await?;
+            for stored in &page.events {
+                let event = stored.decode()?;
+                state = state.apply(&event).0;
+            }
+            if page.events.is_empty() || state.last_event_seq >= page.head_seq {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// Sets a run aside whose log cannot be read, so that it disturbs no other.
+    pub(crate) async fn quarantine(&self, run_id: &RunId, tenant: &TenantId, reason: &str) {
+        tracing::error!(run_id = %run_id, reason, "run set aside: its log cannot be read");
+        self.forget(run_id);
+        if let Err(error) = self.inner.store.quarantine(run_id, reason).await {
+            tracing::error!(run_id = %run_id, %error, "the run could not be set aside");
+            return;
+        }
+        let alert = NewAlert {
+            code: AlertCode::RunQuarantined,
+            subject: run_id.to_string(),
+            run_id: Some(run_id.clone()),
+            tenant: tenant.clone(),
+            message: reason.to_owned(),
+        };
+        if let Err(error) = self.inner.store.raise_alert(alert).await {
+            tracing::warn!(run_id = %run_id, %error, "the alert could not be stored");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The loops: each wakes on a hint or after a while, does what the store says is due, and can be stopped anywhere.
+//!
+//! None keeps anything that a restart would miss. Those that write as schedulers run only while this node holds the
+//! authority, and their writes carry its epoch.
+
+pub mod attempt;
+pub mod authority;
+pub mod dispatcher;
+pub mod inflight;
+pub mod projector;
+pub mod queue;
+pub mod relay;
+pub mod replay;
+pub mod retention;
+pub mod supervise;
+pub mod timers;
+
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::shutdown::Shutdown;
+
+/// Waits for a hint, for a while, or for the end. False when it is time to stop.
+pub(crate) async fn pause(clock: &dyn Clock, shutdown: &Shutdown, hint: &Notify, at_most: Duration) -> bool {
+    if shutdown.is_triggered() {
+        return false;
+    }
+    tokio::select! {
+        biased;
+        () = shutdown.triggered() => false,
+        () = hint.notified() => true,
+        () = clock.sleep(at_most) => true,
+    }
+}

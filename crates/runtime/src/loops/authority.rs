@@ -1,0 +1,152 @@
+//! Holding the authority: acquire when it is free, renew in time, step down at the first doubt.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use servo_model::Timestamp;
+use servo_model::contract::RuntimeEvent;
+use servo_store::{Append, AuthorityChange, Fence};
+
+use crate::contract::system_stream;
+use crate::engine::Engine;
+
+/// What this node knows about its own authority. Checked against the node's clock as well: a process that was paused
+/// across the expiry knows it before it asks.
+#[derive(Debug, Clone)]
+pub struct Authority {
+    owner: String,
+    held: Arc<Mutex<Option<Held>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    epoch: u64,
+    until: Timestamp,
+}
+
+impl Authority {
+    pub fn new(owner: String) -> Self {
+        Self { owner, held: Arc::default() }
+    }
+
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// The fence for scheduler writes, while the lease lasts.
+    pub fn fence(&self, now: Timestamp) -> Option<Fence> {
+        let held = *self.lock();
+        held.filter(|held| now < held.until).map(|held| Fence { epoch: held.epoch })
+    }
+
+    fn set(&self, held: Option<Held>) {
+        *self.lock() = held;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// A write was refused as fenced: somebody else has the authority now.
+    pub(crate) fn lost(&self, epoch: u64) {
+        let mut held = self.lock();
+        if held.is_some_and(|held| held.epoch == epoch) {
+            tracing::warn!(owner = %self.owner, epoch, "authority lost");
+            *held = None;
+        }
+    }
+}
+
+pub(crate) async fn run(engine: Engine, authority: Authority) {
+    let lease = Duration::from_millis(engine.config().authority.lease_ms);
+    loop {
+        let renewed = step(&engine, &authority, lease).await;
+        // Renew well before the end; look for a free authority a little less often than it can expire.
+        let wait = if renewed { lease / 3 } else { lease / 5 };
+        if !super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().authority, wait).await {
+            break;
+        }
+    }
+}
+
+/// One try. True if this node holds the authority now.
+async fn step(engine: &Engine, authority: &Authority, lease: Duration) -> bool {
+    let asked_at = engine.clock().now();
+    let held = *authority.lock();
+    let result = match held.filter(|held| asked_at < held.until) {
+        Some(held) => renew(engine, authority, held.epoch, asked_at.plus(lease)).await,
+        None => acquire(engine, authority, asked_at.plus(lease)).await,
+    };
+    match result {
+        Ok(epoch) => {
+            // The lease runs from the moment of asking, so this node never believes in it longer than the store does.
+            authority.set(Some(Held { epoch, until: asked_at.plus(lease) }));
+            if held.is_none_or(|held| held.epoch != epoch) {
+                tracing::info!(owner = %authority.owner, epoch, "authority acquired");
+                engine.wake().dispatch.notify_one();
+                engine.wake().replay.notify_one();
+                engine.wake().log_grew();
+            }
+            true
+        }
+        Err(error) => {
+            // A failed or unknown renewal means stepping down: the lease may be somebody else's by now.
+            if held.is_some() {
+                tracing::warn!(owner = %authority.owner, %error, "authority not renewed, stepping down");
+            }
+            authority.set(None);
+            false
+        }
+    }
+}
+
+async fn acquire(engine: &Engine, authority: &Authority, until: Timestamp) -> Result<u64, servo_store::Error> {
+    let (owner, leased_until) = (authority.owner.clone(), until.to_string());
+    let lease_id = format!("{owner}-{}", until.as_millis());
+    let change =
+        AuthorityChange::Acquire { owner: owner.clone(), lease_id: lease_id.clone(), leased_until: leased_until.clone() };
+    write(engine, change, RuntimeEvent::AuthorityAcquired { owner, lease_id, leased_until }, None).await
+}
+
+async fn renew(
+    engine: &Engine,
+    authority: &Authority,
+    epoch: u64,
+    until: Timestamp,
+) -> Result<u64, servo_store::Error> {
+    let (owner, leased_until) = (authority.owner.clone(), until.to_string());
+    let lease_id = format!("{owner}-{epoch}");
+    let change = AuthorityChange::Renew {
+        owner: owner.clone(),
+        epoch: Some(epoch),
+        lease_id: lease_id.clone(),
+        leased_until: leased_until.clone(),
+    };
+    let phase = if engine.in_flight().is_empty() { "idle" } else { "execute" };
+    let heartbeat = RuntimeEvent::RunHeartbeat { owner: owner.clone(), phase: phase.to_owned() };
+    write(engine, change, RuntimeEvent::AuthorityRenewed { owner, lease_id, leased_until }, Some(heartbeat)).await
+}
+
+async fn write(
+    engine: &Engine,
+    change: AuthorityChange,
+    event: RuntimeEvent,
+    also: Option<RuntimeEvent>,
+) -> Result<u64, servo_store::Error> {
+    let events: Vec<_> = [Some(event), also].into_iter().flatten().collect();
+    let stream = system_stream(engine.ids(), engine.clock().now(), &events);
+    let append = Append { authority: Some(change), streams: vec![stream], ..Append::default() };
+    let appended = engine.store().append(append).await?;
+    appended.epoch.ok_or(servo_store::Error::Closed)
+}
+
+/// Gives the authority up at shutdown, so that another node need not wait for the lease to end.
+pub(crate) async fn resign(engine: &Engine, authority: &Authority) {
+    let Some(Held { epoch, .. }) = *authority.lock() else { return };
+    let change = AuthorityChange::Resign { owner: authority.owner.clone(), epoch };
+    let append = Append { authority: Some(change), ..Append::default() };
+    if let Err(error) = engine.store().append(append).await {
+        tracing::debug!(%error, "the authority was not resigned; it will expire");
+    }
+    authority.set(None);
+}

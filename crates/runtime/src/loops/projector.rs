@@ -1,0 +1,255 @@
+//! The projector follows the log and keeps what is derived from it: stored snapshots of long runs, and the alerts that
+//! events give rise to. It also checks the log as it reads: gaps, inversions, events that cannot be read.
+//!
+//! Its place in the log is a durable cursor, moved after the work of a batch is done: killed at any point it does the
+//! rest of the batch again, and everything it does may be done twice.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use servo_model::alert::AlertCode;
+use servo_model::event::EventBody;
+use servo_model::limits::SNAPSHOT_EVERY_EVENTS;
+use servo_model::projection::{Offered, Projection, Resync, Resynced};
+use servo_model::state::Applied;
+use servo_model::{RunId, RunState, TenantId, Timestamp};
+use servo_store::log::StoredSnapshot;
+use servo_store::relay::{CursorRow, NewAlert};
+use servo_store::resync::{load_state, resync};
+use servo_store::{Position, Scope, StoredEvent};
+
+use super::authority::Authority;
+use crate::engine::Engine;
+
+pub const CURSOR: &str = "projector";
+const BATCH: u32 = 500;
+/// Lag above which an alert is raised, and below which it is withdrawn.
+const LAG_HIGH: Duration = Duration::from_secs(5);
+const LAG_NORMAL: Duration = Duration::from_secs(1);
+/// Runs whose projection is kept between batches.
+const RUNS_MAX: usize = 2_000;
+
+pub(crate) async fn run(engine: Engine, authority: Authority) {
+    let mut log = engine.wake().watch_log();
+    let mut projector = Projector::new(engine.clone());
+    loop {
+        if let Some(fence) = authority.fence(engine.clock().now()) {
+            match projector.catch_up(Some(fence)).await {
+                Ok(()) => {}
+                Err(error) => {
+                    projector.position = None;
+                    tracing::debug!(%error, "projection interrupted");
+                }
+            }
+        } else {
+            projector.position = None;
+        }
+        log.mark_unchanged();
+        tokio::select! {
+            biased;
+            () = engine.shutdown().triggered() => return,
+            _ = log.changed() => {}
+            () = engine.clock().sleep(engine.config().poll()) => {}
+        }
+    }
+}
+
+/// The projector without its loop.
+#[derive(Debug)]
+pub struct Projector {
+    engine: Engine,
+    /// `None` until read from the store, and after any doubt.
+    position: Option<Position>,
+    /// The cursor row may not exist yet.
+    stored: Option<Position>,
+    runs: BTreeMap<RunId, Followed>,
+    lagging: bool,
+}
+
+#[derive(Debug)]
+struct Followed {
+    projection: Option<Projection>,
+    snapshot_seq: u64,
+}
+
+impl Projector {
+    pub fn new(engine: Engine) -> Self {
+        Self { engine, position: None, stored: None, runs: BTreeMap::new(), lagging: false }
+    }
+
+    /// Reads to the end of the log.
+    pub async fn catch_up(&mut self, fence: Option<servo_store::Fence>) -> Result<(), servo_store::Error> {
+        loop {
+            let position = match self.position {
+                Some(position) => position,
+                None => {
+                    self.stored = self.engine.store().cursor(CURSOR).await?.map(|row| row.position);
+                    let position = self.stored.unwrap_or(Position::START);
+                    self.position = Some(position);
+                    position
+                }
+            };
+            let page = self.engine.store().read_log(position, BATCH).await?;
+            self.measure(page.events.first().map(|event| event.emitted_at)).await?;
+            let Some(last) = page.events.last() else { return Ok(()) };
+            let last_event_id = Some(last.event_id);
+            for event in &page.events {
+                self.follow(event).await?;
+            }
+            let row = CursorRow { last_event_id, ..CursorRow::at(CURSOR, page.next) };
+            self.engine.store().move_cursor(self.stored, row, fence).await?;
+            self.position = Some(page.next);
+            self.stored = Some(page.next);
+            if self.runs.len() > RUNS_MAX {
+                self.runs.clear();
+            }
+        }
+    }
+
+    async fn follow(&mut self, stored: &StoredEvent) -> Result<(), servo_store::Error> {
+        if stored.run_id.is_system() {
+            return Ok(());
+        }
+        let event = match stored.decode() {
+            Ok(event) => event,
+            Err(invalid) => {
+                let reason = format!("event {} cannot be read: {invalid}", stored.run_seq);
+                self.engine.quarantine(&stored.run_id, &stored.tenant, &reason).await;
+                self.runs.remove(&stored.run_id);
+                return Ok(());
+            }
+        };
+        let Some(mut followed) = self.followed(&stored.run_id).await? else { return Ok(()) };
+        let Some(projection) = followed.projection.take() else { return Ok(()) };
+        let (projection, offered) = projection.offer(&event);
+        let (projection, findings) = match offered {
+            Offered::Applied(applied) => (projection, vec![applied]),
+            Offered::Gap { watermark, next_seq } => self.resync(stored, projection, watermark, next_seq).await?,
+        };
+        for finding in findings {
+            self.report(stored, finding).await?;
+        }
+        if let EventBody::DrainTimedOut(body) = &event.body {
+            let message = format!("{} steps were still in flight at the drain timeout", body.in_flight);
+            self.raise(AlertCode::PauseDrainTimeout, stored, message).await?;
+        }
+        let state = projection.state();
+        if state.last_event_seq >= followed.snapshot_seq + SNAPSHOT_EVERY_EVENTS {
+            followed.snapshot_seq = self.store_snapshot(stored, state).await?;
+        }
+        let ended = state.status.is_terminal();
+        followed.projection = Some(projection);
+        if !ended {
+            self.runs.insert(stored.run_id.clone(), followed);
+        }
+        Ok(())
+    }
+
+    /// The run's projection: kept from an earlier event, or folded from the log. `None` if the run is gone.
+    async fn followed(&mut self, run_id: &RunId) -> Result<Option<Followed>, servo_store::Error> {
+        if let Some(followed) = self.runs.remove(run_id) {
+            return Ok(Some(followed));
+        }
+        let store = self.engine.store();
+        let snapshot = match store.snapshot_at(&Scope::System, run_id, u64::MAX).await {
+            Ok(snapshot) => snapshot,
+            Err(servo_store::Error::NotFound) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let snapshot_seq = snapshot.map_or(0, |snapshot| snapshot.run_seq);
+        // Start before the event: a run seen from its beginning shows its gaps.
+        let state = if snapshot_seq == 0 {
+            RunState::new(run_id.clone())
+        } else {
+            match load_state(store.as_ref(), &Scope::System, run_id).await {
+                Ok(state) => state,
+                Err(servo_store::Error::NotFound | servo_store::Error::Corrupt { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(Some(Followed { projection: Some(Projection::new(state)), snapshot_seq }))
+    }
+
+    /// The projection is stale: read the run again from its watermark.
+    async fn resync(
+        &self,
+        stored: &StoredEvent,
+        projection: Projection,
+        watermark: u64,
+        next_seq: u64,
+    ) -> Result<(Projection, Vec<Applied>), servo_store::Error> {
+        let message = format!("runSeq {next_seq} follows {watermark}; the run was read again");
+        let mode = if watermark == 0 { Resync::Full } else { Resync::FromSnapshot { snapshot_seq: watermark } };
+        let reread = match resync(self.engine.store().as_ref(), &Scope::System, &stored.run_id, mode).await {
+            Ok(reread) => reread,
+            Err(servo_store::Error::NotFound) => return Ok((projection, Vec::new())),
+            Err(error) => return Err(error),
+        };
+        let (projection, resynced) = projection.resync(reread.base, &reread.events);
+        // Coming back to a run after this process forgot it is no gap in the log: the events in between are there.
+        let contiguous = (watermark + 1..=next_seq).all(|seq| reread.events.iter().any(|event| event.run_seq == seq));
+        if !contiguous {
+            self.raise(AlertCode::ProjectorNonContiguous, stored, message).await?;
+        }
+        match resynced {
+            Resynced::Advanced { findings, .. } => Ok((projection, findings)),
+            Resynced::Stalled { watermark } => {
+                tracing::warn!(run_id = %stored.run_id, watermark, "resync brought nothing new");
+                Ok((projection, Vec::new()))
+            }
+        }
+    }
+
+    async fn report(&self, stored: &StoredEvent, finding: Applied) -> Result<(), servo_store::Error> {
+        match finding {
+            Applied::Inverted { step, dependency } => {
+                let message = format!("step `{step}` moved before `{dependency}`, which it depends on");
+                self.raise(AlertCode::ProjectorCausalViolation, stored, message).await
+            }
+            Applied::Illegal(reason) => {
+                tracing::warn!(run_id = %stored.run_id, run_seq = stored.run_seq, reason, "event has no effect");
+                Ok(())
+            }
+            Applied::Changed | Applied::Duplicate | Applied::NoEffect => Ok(()),
+        }
+    }
+
+    async fn store_snapshot(&self, stored: &StoredEvent, state: &RunState) -> Result<u64, servo_store::Error> {
+        let encoded = serde_json::to_string(state)
+            .map_err(|error| servo_store::Error::Corrupt { detail: format!("a state cannot be encoded: {error}") })?;
+        let snapshot = StoredSnapshot { run_seq: state.last_event_seq, state: encoded };
+        self.engine.store().put_snapshot(&stored.run_id, &stored.tenant, snapshot).await?;
+        Ok(state.last_event_seq)
+    }
+
+    async fn raise(
+        &self,
+        code: AlertCode,
+        stored: &StoredEvent,
+        message: String,
+    ) -> Result<(), servo_store::Error> {
+        let (run_id, tenant) = (stored.run_id.clone(), stored.tenant.clone());
+        crate::metrics::alert(code);
+        let alert = NewAlert { code, subject: run_id.to_string(), run_id: Some(run_id), tenant, message };
+        self.engine.store().raise_alert(alert).await
+    }
+
+    /// How far behind the projection is: the age of the oldest event it has not seen.
+    async fn measure(&mut self, oldest: Option<Timestamp>) -> Result<(), servo_store::Error> {
+        let now = self.engine.clock().now();
+        let lag = oldest.map_or(Duration::ZERO, |at| now.since(at));
+        crate::metrics::projection_lag(lag);
+        let tenant = TenantId::system();
+        if lag > LAG_HIGH && !self.lagging {
+            self.lagging = true;
+            crate::metrics::alert(AlertCode::ProjectorLagHigh);
+            let message = format!("the projection is {} ms behind the log", lag.as_millis());
+            let (code, subject) = (AlertCode::ProjectorLagHigh, CURSOR.to_owned());
+            self.engine.store().raise_alert(NewAlert { code, subject, run_id: None, tenant, message }).await?;
+        } else if lag < LAG_NORMAL && self.lagging {
+            self.lagging = false;
+            self.engine.store().clear_alert(AlertCode::ProjectorLagHigh, &tenant, CURSOR).await?;
+        }
+        Ok(())
+    }
+}

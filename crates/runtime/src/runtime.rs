@@ -1,0 +1,147 @@
+//! The runtime: built from its parts, started, and stopped in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_adapter::Adapter;
+use servo_model::contract::RuntimeSnapshot;
+use servo_store::{Fence, Store};
+
+use crate::bus::Bus;
+use crate::clock::Clock;
+use crate::config::RuntimeConfig;
+use crate::contract::Contract;
+use crate::engine::{Engine, Error};
+use crate::ids::Ids;
+use crate::loops::authority::Authority;
+use crate::loops::{authority, dispatcher, projector, queue, relay, replay, retention, supervise, timers};
+use crate::shutdown::Shutdown;
+use crate::tasks::Tasks;
+
+/// Everything the runtime is given.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<Ids>,
+    pub tasks: Tasks,
+    pub bus: Arc<dyn Bus>,
+    pub adapters: Vec<Arc<dyn Adapter>>,
+    pub config: RuntimeConfig,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A running engine. Clones are handles to the same one.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    engine: Engine,
+    contract: Contract,
+    authority: Authority,
+    loops: Tasks,
+    attempts: Tasks,
+}
+
+impl Runtime {
+    /// Builds the runtime and starts its loops. Nothing is folded or replayed here: what is open lies in rows that the
+    /// loops find, so a start takes the same time with ten open runs and with a million.
+    pub async fn start(parts: Parts) -> Result<Self, servo_store::Error> {
+        let Parts { store, clock, ids, tasks, bus, adapters, config } = parts;
+        let single = store.info().await?.single_process;
+        if single {
+            // The process that held these is gone, or it would hold the store.
+            store.break_leases().await?;
+            resign_previous(store.as_ref()).await?;
+        }
+        let shutdown = Shutdown::default();
+        let owner = ids.node_name();
+        let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown);
+        let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
+        let authority = Authority::new(owner.clone());
+        let adapters: BTreeMap<String, Arc<dyn Adapter>> =
+            adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
+        let runtime = Self { engine, contract, authority, loops: tasks.group(), attempts: tasks.group() };
+        runtime.spawn_loops(&owner, Arc::new(adapters), bus);
+        Ok(runtime)
+    }
+
+    fn spawn_loops(&self, owner: &str, adapters: dispatcher::Adapters, bus: Arc<dyn Bus>) {
+        let (engine, authority, loops) = (&self.engine, &self.authority, &self.loops);
+        loops.spawn("authority", authority::run(engine.clone(), authority.clone()));
+        loops.spawn(
+            "dispatcher",
+            dispatcher::run(engine.clone(), authority.clone(), adapters, self.attempts.clone()),
+        );
+        loops.spawn("queue", queue::run(engine.clone(), owner.to_owned()));
+        loops.spawn("timers", timers::run(engine.clone()));
+        loops.spawn("projector", projector::run(engine.clone(), authority.clone()));
+        loops.spawn("relay", relay::run(engine.clone(), authority.clone(), bus));
+        loops.spawn("replay", replay::run(engine.clone(), authority.clone()));
+        loops.spawn("retention", retention::run(engine.clone(), authority.clone()));
+        loops.spawn("supervisor", supervise::run(engine.clone(), authority.clone()));
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// The fence of this node's authority, while it has one.
+    pub fn fence(&self) -> Option<Fence> {
+        self.authority.fence(self.engine.clock().now())
+    }
+
+    pub fn owner(&self) -> &str {
+        self.authority.owner()
+    }
+
+    /// The contract's snapshot, with what blocks this node.
+    pub async fn snapshot(&self) -> Result<RuntimeSnapshot, Error> {
+        let stopping = self.engine.shutdown().is_triggered();
+        let blockers: Vec<String> = stopping.then(|| "the server is stopping".to_owned()).into_iter().collect();
+        self.contract.snapshot(&blockers).await
+    }
+
+    /// Stops: no new work, steps in flight get the grace period, loops end, the authority is given up, the store closes.
+    /// What was still running is handed out again after the next start.
+    pub async fn stop(&self) {
+        let engine = &self.engine;
+        engine.shutdown().trigger();
+        let grace = Duration::from_millis(engine.config().shutdown_grace_ms);
+        let clock = engine.clock().clone();
+        tokio::select! {
+            biased;
+            () = self.attempts.idle() => {}
+            () = clock.sleep(grace) => {
+                tracing::warn!(attempts = engine.in_flight().len(), "steps are still in flight; they will be handed out again");
+            }
+        }
+        tokio::select! {
+            biased;
+            () = self.loops.idle() => {}
+            () = clock.sleep(grace) => tracing::warn!("loops did not end in time"),
+        }
+        authority::resign(engine, &self.authority).await;
+        if let Err(error) = engine.store().close().await {
+            tracing::warn!(%error, "the store was not closed cleanly");
+        }
+    }
+}
+
+/// The lease of a process that is known to be gone ends now.
+async fn resign_previous(store: &dyn Store) -> Result<(), servo_store::Error> {
+    let Some(row) = store.authority().await? else { return Ok(()) };
+    if row.resigned {
+        return Ok(());
+    }
+    let change = servo_store::AuthorityChange::Resign { owner: row.owner, epoch: row.epoch };
+    let append = servo_store::Append { authority: Some(change), ..servo_store::Append::default() };
+    store.append(append).await.map(|_| ())
+}

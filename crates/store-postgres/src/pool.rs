@@ -1,0 +1,200 @@
+//! Connections: three pools, a role each, and a guard that never hands on a connection in an unknown state.
+//!
+//! A connection logs in as the owner of the schema and takes its role once, when it is made. It keeps that role; which
+//! tenants it may see is said anew in every transaction and forgotten at its end.
+
+use std::time::Duration;
+
+use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use servo_store::{Error, Result};
+use tokio_postgres::NoTls;
+
+use crate::config::Config;
+use crate::error::{self, Phase};
+use crate::migrate;
+use crate::pipeline::{Answer, Param, Pipeline};
+
+/// What this side waits beyond the server's own timeout before it gives a connection up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A transaction that does nothing holds back every reader of the log.
+const IDLE_IN_TRANSACTION_MS: u64 = 30_000;
+
+/// How often a waiting server process looks whether its client is still there.
+const CLIENT_CHECK_MS: u64 = 5_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    App,
+    Engine,
+}
+
+#[derive(Debug)]
+pub(crate) struct Pools {
+    pub(crate) append: Pool,
+    pub(crate) tenant: Pool,
+    pub(crate) engine: Pool,
+    patience: Duration,
+}
+
+impl Pools {
+    pub(crate) fn new(config: &Config) -> Result<Self> {
+        Ok(Self {
+            append: pool(config, Role::App, config.append_connections)?,
+            tenant: pool(config, Role::App, config.tenant_connections)?,
+            engine: pool(config, Role::Engine, config.engine_connections)?,
+            patience: config.statement_timeout + PATIENCE,
+        })
+    }
+
+    pub(crate) async fn borrow(&self, pool: &Pool) -> Result<Connection> {
+        let object = pool.get().await.map_err(error::from_pool)?;
+        Ok(Connection { object: Some(object), patience: self.patience })
+    }
+
+    pub(crate) fn close(&self) {
+        self.append.close();
+        self.tenant.close();
+        self.engine.close();
+    }
+}
+
+/// A borrowed connection. It goes back to its pool only by `release`; dropped otherwise, by an error or because the
+/// caller went away in the middle, it is closed, and with it any open transaction.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    object: Option<Object>,
+    patience: Duration,
+}
+
+impl Connection {
+    pub(crate) fn release(mut self) {
+        drop(self.object.take());
+    }
+
+    pub(crate) fn client(&self) -> &ClientWrapper {
+        self.object.as_ref().expect("only release and drop take it, and both end the connection")
+    }
+
+    /// Sends a pipeline. An error leaves the connection as it is: inside a refused transaction, or broken.
+    pub(crate) async fn send(&self, pipeline: Pipeline<'_>) -> std::result::Result<Vec<Answer>, crate::pipeline::Failed> {
+        pipeline.run(self.client(), self.patience).await
+    }
+
+    /// The same, where nothing of it can be kept: a read, or the part of a transaction before its commit.
+    pub(crate) async fn ask(&self, pipeline: Pipeline<'_>) -> Result<Vec<Answer>> {
+        self.send(pipeline).await.map_err(|failed| failed.failure.into_error(Phase::Open))
+    }
+
+    /// One statement that commits by itself.
+    pub(crate) async fn once(&self, sql: &'static str, params: Vec<Param<'_>>) -> Result<Answer> {
+        let mut pipeline = Pipeline::new();
+        pipeline.query(sql, params);
+        let answers = self.send(pipeline).await;
+        let mut answers = answers.map_err(|failed| {
+            let phase = if failed.failure.is_refusal() || !failed.was_sent { Phase::Open } else { Phase::Commit };
+            failed.failure.into_error(phase)
+        })?;
+        Ok(answers.swap_remove(0))
+    }
+
+    /// Undoes the open transaction and gives the connection back; one that cannot even do that is closed.
+    pub(crate) async fn roll_back(self) {
+        let mut pipeline = Pipeline::new();
+        pipeline.plain("ROLLBACK");
+        if self.send(pipeline).await.is_ok() {
+            self.release();
+        }
+    }
+
+    /// Ends the transaction with `pipeline` and a COMMIT in one exchange, and gives the connection back.
+    pub(crate) async fn commit(self, mut pipeline: Pipeline<'_>) -> Result<()> {
+        let commit = pipeline.plain("COMMIT");
+        match self.send(pipeline).await {
+            Ok(_) => {
+                self.release();
+                Ok(())
+            }
+            Err(failed) => {
+                let is_refusal = failed.failure.is_refusal();
+                let error = failed.into_error(commit);
+                if is_refusal {
+                    self.roll_back().await;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take() {
+            drop(Object::take(object));
+        }
+    }
+}
+
+/// How the driver reaches the database, read from the URL.
+pub(crate) fn driver_config(config: &Config) -> Result<tokio_postgres::Config> {
+    let parsed: std::result::Result<tokio_postgres::Config, _> = config.url.parse();
+    // The driver's message may quote the URL.
+    let mut driver = parsed.map_err(|_| Error::Invalid {
+        field: "url".to_owned(),
+        reason: "is not a URL such as postgres://user:password@host:5432/database".to_owned(),
+    })?;
+    driver.application_name("servo").connect_timeout(config.acquire_timeout);
+    Ok(driver)
+}
+
+fn pool(config: &Config, role: Role, size: usize) -> Result<Pool> {
+    let driver = driver_config(config)?;
+    let manager = Manager::from_config(driver, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let settings = session(config, role);
+    let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
+        let settings = settings.clone();
+        Box::pin(async move { set_up(client, &settings).await.map_err(HookError::Backend) })
+    });
+    Pool::builder(manager)
+        .max_size(size.max(1))
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(config.acquire_timeout))
+        .create_timeout(Some(config.acquire_timeout))
+        .recycle_timeout(Some(config.acquire_timeout))
+        .post_create(set_up)
+        .build()
+        .map_err(|_| error::corrupt("the connection pool has no runtime"))
+}
+
+/// Before the role is taken, the owner notices whether the database is still the one it was: a connection that is made
+/// after a failover finds another timeline.
+async fn set_up(client: &ClientWrapper, settings: &str) -> std::result::Result<(), tokio_postgres::Error> {
+    migrate::note_identity(client).await?;
+    client.batch_execute(settings).await
+}
+
+/// Row security needs the role; plans need to be the same whatever the statistics say of a table that was empty when
+/// they were made: each of our queries has its index, and none should read a whole table.
+fn session(config: &Config, role: Role) -> String {
+    let role = match role {
+        Role::App => "servo_app",
+        Role::Engine => "servo_engine",
+    };
+    let statement_ms = config.statement_timeout.as_millis();
+    // Shorter, so that a batch that waits for one run's lock can still be tried run by run.
+    let lock_ms = statement_ms / 3;
+    format!(
+        "SET search_path = servo;
+         SET statement_timeout = {statement_ms};
+         SET lock_timeout = {lock_ms};
+         SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS};
+         SET client_connection_check_interval = {CLIENT_CHECK_MS};
+         SET plan_cache_mode = force_generic_plan;
+         SET enable_seqscan = off;
+         SET enable_hashjoin = off;
+         SET enable_mergejoin = off;
+         SET jit = off;
+         SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+         SET ROLE {role};"
+    )
+}

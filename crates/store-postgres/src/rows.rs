@@ -1,0 +1,196 @@
+//! Values between Rust and SQL. A stored value that this version cannot read is reported as damage, never guessed.
+
+use std::error::Error as StdError;
+
+use servo_canon::Digest;
+use servo_model::contract::DispatchState;
+use servo_model::{EventId, RunId, RunStatus, StepId, TenantId, Timestamp};
+use servo_store::dispatch::DispatchStep;
+use servo_store::runs::Visible;
+use servo_store::{AuthorityRow, DispatchRow, Error, Position, Result, RunRow, StoredEvent};
+use tokio_postgres::Row;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use crate::error::corrupt;
+
+/// A transaction id that never wraps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Xid8(pub(crate) u64);
+
+impl ToSql for Xid8 {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        out.extend_from_slice(&self.0.to_be_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID8
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Xid8 {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(u64::from_be_bytes(raw.try_into()?)))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID8
+    }
+}
+
+/// SQL has no unsigned numbers. Beyond its range nothing exists, so a bound there may as well be the end of it.
+pub(crate) fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The same for a number that will be stored and must come back as it was.
+pub(crate) fn exact(field: &str, number: u64) -> Result<i64> {
+    i64::try_from(number).map_err(|_| Error::Invalid { field: field.to_owned(), reason: "is too large".to_owned() })
+}
+
+pub(crate) fn unsigned(number: i64) -> Result<u64> {
+    u64::try_from(number).map_err(|_| corrupt("a number is negative"))
+}
+
+/// Reads a column, and says so if it is not of the kind it must be.
+pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
+    row.try_get(column).map_err(|_| corrupt(&format!("column {column} cannot be read")))
+}
+
+pub(crate) fn time(row: &Row, column: &str) -> Result<Timestamp> {
+    Ok(Timestamp::from_millis(get(row, column)?))
+}
+
+fn optional_time(row: &Row, column: &str) -> Result<Option<Timestamp>> {
+    Ok(get::<Option<i64>>(row, column)?.map(Timestamp::from_millis))
+}
+
+pub(crate) fn number(row: &Row, column: &str) -> Result<u64> {
+    unsigned(get(row, column)?)
+}
+
+pub(crate) fn small(row: &Row, column: &str) -> Result<u32> {
+    u32::try_from(get::<i64>(row, column)?).map_err(|_| corrupt(&format!("column {column} is out of range")))
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> Result<Digest> {
+    let bytes: [u8; 32] = bytes.try_into().map_err(|_| corrupt("a digest has the wrong length"))?;
+    Ok(Digest::from_bytes(bytes))
+}
+
+pub(crate) fn run_id(row: &Row, column: &str) -> Result<RunId> {
+    RunId::parse(get(row, column)?).map_err(|_| corrupt("a run id cannot be read"))
+}
+
+pub(crate) fn tenant(row: &Row) -> Result<TenantId> {
+    TenantId::parse(get(row, "tenant_id")?).map_err(|_| corrupt("a tenant id cannot be read"))
+}
+
+/// From the columns `store_epoch`, `xid` and `id` of an event.
+pub(crate) fn event_position(row: &Row) -> Result<Position> {
+    let epoch: i32 = get(row, "store_epoch")?;
+    Ok(Position {
+        store_epoch: u32::try_from(epoch).map_err(|_| corrupt("a store epoch is negative"))?,
+        transaction: get::<Xid8>(row, "xid")?.0,
+        id: number(row, "id")?,
+    })
+}
+
+/// From the same columns of the tables that only note a position.
+pub(crate) fn noted_position(row: &Row) -> Result<Position> {
+    Ok(Position { store_epoch: small(row, "store_epoch")?, transaction: number(row, "xid")?, id: number(row, "id")? })
+}
+
+/// The columns of an event `e` with its payload, from wherever that is.
+macro_rules! event_columns {
+    () => {
+        "e.store_epoch, e.xid, e.id, e.run_id, e.tenant_id, e.run_seq, e.event_id, e.event_type, e.idempotency_key,
+         e.emitted_at, e.emitted_by, e.occurred_at, e.blob_digest,
+         CASE WHEN e.blob_digest IS NULL THEN e.payload
+              ELSE (SELECT b.payload FROM blobs b WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq)
+         END AS payload"
+    };
+}
+pub(crate) use event_columns;
+
+pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
+    let payload: Option<String> = get(row, "payload")?;
+    let payload = payload.ok_or_else(|| corrupt("a payload is missing"))?;
+    if let Some(expected) = get::<Option<&[u8]>>(row, "blob_digest")?
+        && digest(expected)? != Digest::of(payload.as_bytes())
+    {
+        return Err(corrupt("a payload does not have its digest"));
+    }
+    Ok(StoredEvent {
+        position: event_position(row)?,
+        run_id: run_id(row, "run_id")?,
+        tenant: tenant(row)?,
+        run_seq: number(row, "run_seq")?,
+        event_id: get::<EventId>(row, "event_id")?,
+        event_type: get(row, "event_type")?,
+        idempotency_key: digest(get(row, "idempotency_key")?)?,
+        emitted_at: time(row, "emitted_at")?,
+        emitted_by: get(row, "emitted_by")?,
+        occurred_at: optional_time(row, "occurred_at")?,
+        payload,
+    })
+}
+
+pub(crate) fn run(row: &Row) -> Result<RunRow> {
+    let (status, visible): (&str, &str) = (get(row, "status")?, get(row, "visible")?);
+    Ok(RunRow {
+        run_id: run_id(row, "run_id")?,
+        tenant: tenant(row)?,
+        project: get(row, "project")?,
+        environment: get(row, "environment")?,
+        plan_id: get(row, "plan_id")?,
+        plan_version: get(row, "plan_version")?,
+        status: RunStatus::parse(status).ok_or_else(|| corrupt("a run has an unknown status"))?,
+        visible: Visible::parse(visible).ok_or_else(|| corrupt("a run has an unknown visible status"))?,
+        request_key: get::<Option<&[u8]>>(row, "request_key")?.map(digest).transpose()?,
+        created_at: time(row, "created_at")?,
+        finished_at: optional_time(row, "finished_at")?,
+        changed_seq: number(row, "changed_seq")?,
+        quarantined: get(row, "quarantined")?,
+    })
+}
+
+pub(crate) fn dispatch(row: &Row) -> Result<DispatchRow> {
+    let step = match get::<Option<&str>>(row, "step_id")? {
+        Some(step) => Some(DispatchStep {
+            step_id: StepId::parse(step).map_err(|_| corrupt("a step id cannot be read"))?,
+            logical_attempt: small(row, "logical_attempt")?,
+        }),
+        None => None,
+    };
+    let state: &str = get(row, "state")?;
+    Ok(DispatchRow {
+        request_id: get(row, "request_id")?,
+        run_id: run_id(row, "run_id")?,
+        tenant: tenant(row)?,
+        target: get(row, "target")?,
+        step,
+        state: DispatchState::parse(state).ok_or_else(|| corrupt("a dispatch has an unknown state"))?,
+        channel: get(row, "channel")?,
+        reason: get(row, "reason")?,
+        epoch: number(row, "epoch")?,
+        queued_at: time(row, "queued_at")?,
+        changed_at: time(row, "changed_at")?,
+    })
+}
+
+/// `None` if the row stands for no authority at all (an outer join that found none).
+pub(crate) fn authority(row: &Row) -> Result<Option<AuthorityRow>> {
+    let Some(owner) = get::<Option<String>>(row, "owner")? else { return Ok(None) };
+    Ok(Some(AuthorityRow {
+        owner,
+        lease_id: get(row, "lease_id")?,
+        leased_until: get(row, "leased_until")?,
+        leased_until_at: time(row, "leased_until_at")?,
+        epoch: number(row, "epoch")?,
+        resigned: get(row, "resigned")?,
+    }))
+}

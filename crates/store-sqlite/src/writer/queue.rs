@@ -1,0 +1,199 @@
+//! Where jobs wait for the writer: bounded in number and bytes, drained a group at a time.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use servo_store::{Error, Result};
+use tokio::sync::oneshot;
+
+use crate::error::unavailable;
+use crate::writer::job::Job;
+
+/// Jobs and bytes in one physical transaction: enough to share the price of a sync, few enough that nobody waits long.
+const BATCH_JOBS_MAX: usize = 256;
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Whoever was just answered often comes back at once. Looking for that long is cheaper than being put to sleep and
+/// woken; an idle writer sleeps.
+const LOOK_AROUND: Duration = Duration::from_micros(50);
+
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    ready: Condvar,
+    /// The number of jobs, for a look without the lock.
+    length: AtomicUsize,
+    jobs_max: usize,
+    bytes_max: usize,
+}
+
+struct State {
+    jobs: VecDeque<Box<dyn Job>>,
+    bytes: usize,
+    /// How many jobs the sleeping writer wants to be woken for; zero while it is awake.
+    wanted: usize,
+    /// Why no more jobs are taken.
+    refusal: Option<Error>,
+    closing: bool,
+    /// Who waits for the end.
+    closer: Option<oneshot::Sender<Result<()>>>,
+}
+
+/// What the writer should do next.
+pub(crate) enum Next {
+    Batch(Vec<Box<dyn Job>>),
+    /// Nothing waits, and the caller said it has other work.
+    Idle,
+    Closed(Option<oneshot::Sender<Result<()>>>),
+}
+
+/// How long the writer waits for a group to gather.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gather {
+    /// The group's likely size: that of the last one, whose members were answered just now.
+    pub(crate) jobs: usize,
+    pub(crate) patience: Duration,
+    /// Some job was answered just now.
+    pub(crate) warm: bool,
+    /// The writer has other work to do when nobody waits.
+    pub(crate) has_other_work: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(jobs_max: usize, bytes_max: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                jobs: VecDeque::new(),
+                bytes: 0,
+                wanted: 0,
+                refusal: None,
+                closing: false,
+                closer: None,
+            }),
+            ready: Condvar::new(),
+            length: AtomicUsize::new(0),
+            jobs_max,
+            bytes_max,
+        }
+    }
+
+    /// Adds a job, or says why not. A refused job was not run.
+    pub(crate) fn push(&self, job: Box<dyn Job>) -> Result<()> {
+        let bytes = job.nature().bytes;
+        let mut state = self.lock();
+        if let Some(refusal) = &state.refusal {
+            return Err(refusal.clone());
+        }
+        let fits = state.jobs.is_empty() || state.bytes.saturating_add(bytes) <= self.bytes_max;
+        if state.jobs.len() >= self.jobs_max || !fits {
+            return Err(unavailable("write queue is full"));
+        }
+        state.bytes += bytes;
+        state.jobs.push_back(job);
+        self.length.store(state.jobs.len(), Ordering::Release);
+        if state.wanted > 0 && state.jobs.len() >= state.wanted {
+            state.wanted = 0;
+            drop(state);
+            self.ready.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The next group. Blocks the writer's thread until there is one.
+    pub(crate) fn next(&self, gather: Gather, jobs_max: usize) -> Next {
+        let jobs_max = jobs_max.min(BATCH_JOBS_MAX);
+        if gather.warm {
+            self.look_around(gather.jobs.clamp(1, jobs_max), gather.patience.min(LOOK_AROUND).max(LOOK_AROUND));
+        }
+        let mut state = self.lock();
+        if gather.jobs > 1 && !state.jobs.is_empty() {
+            state = self.wait_for(state, gather.jobs.min(jobs_max), gather.patience);
+        }
+        while state.jobs.is_empty() {
+            if state.closing {
+                return Next::Closed(state.closer.take());
+            }
+            if gather.has_other_work {
+                return Next::Idle;
+            }
+            state.wanted = 1;
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.wanted = 0;
+        }
+        Next::Batch(self.drain(&mut state, jobs_max))
+    }
+
+    /// No more jobs from now on; those that wait are still done. `Closed` if it was closed before.
+    pub(crate) fn close(&self, closer: Option<oneshot::Sender<Result<()>>>) -> Result<()> {
+        let mut state = self.lock();
+        if state.closing {
+            return Err(Error::Closed);
+        }
+        state.closing = true;
+        state.closer = closer;
+        state.refusal = Some(Error::Closed);
+        drop(state);
+        self.ready.notify_one();
+        Ok(())
+    }
+
+    /// No more jobs from now on, for this reason. Hands back those that wait.
+    pub(crate) fn stop(&self, reason: Error) -> Vec<Box<dyn Job>> {
+        let mut state = self.lock();
+        if !state.closing {
+            state.refusal = Some(reason);
+        }
+        state.bytes = 0;
+        self.length.store(0, Ordering::Release);
+        state.jobs.drain(..).collect()
+    }
+
+    /// Why the queue takes nothing, if so.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        self.lock().refusal.clone()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+
+    fn look_around(&self, jobs: usize, patience: Duration) {
+        let start = Instant::now();
+        while self.length.load(Ordering::Acquire) < jobs && start.elapsed() < patience {
+            std::thread::yield_now();
+        }
+    }
+
+    fn wait_for<'q>(&'q self, mut state: MutexGuard<'q, State>, jobs: usize, patience: Duration) -> MutexGuard<'q, State> {
+        let start = Instant::now();
+        while state.jobs.len() < jobs && !state.closing {
+            let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else { break };
+            state.wanted = jobs;
+            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state.wanted = 0;
+        }
+        state
+    }
+
+    fn drain(&self, state: &mut State, jobs_max: usize) -> Vec<Box<dyn Job>> {
+        let mut batch = Vec::with_capacity(state.jobs.len().min(jobs_max));
+        let mut bytes = 0;
+        while batch.len() < jobs_max
+            && let Some(job) = state.jobs.front()
+        {
+            let size = job.nature().bytes;
+            if !batch.is_empty() && bytes + size > BATCH_BYTES_MAX {
+                break;
+            }
+            bytes += size;
+            batch.extend(state.jobs.pop_front());
+        }
+        state.bytes = state.bytes.saturating_sub(bytes);
+        self.length.store(state.jobs.len(), Ordering::Release);
+        batch
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
