@@ -24,7 +24,7 @@ mod pause;
 mod resume;
 
 pub use admit::{Admission, Overload, OverloadPolicy, admit};
-pub use command::{Command, Policy, Signal, SignalKind, StartRun, StepResult};
+pub use command::{Command, LateResults, Policy, Signal, SignalKind, StartRun, StepResult};
 pub use decide::decide;
 pub use decision::{Action, Decision, Fact};
 pub use refusal::Refusal;

@@ -25,6 +25,8 @@ pub enum Refusal {
     Orphaned { step_id: StepId },
     #[error("the run is {} and starts no steps", .0.as_str())]
     NotRunning(RunStatus),
+    #[error("step `{step_id}` waits for steps that it depends on")]
+    NotReady { step_id: StepId },
     #[error("the run waits for approval")]
     NeedsApproval,
     #[error("the run does not wait for approval")]
@@ -48,6 +50,7 @@ impl Refusal {
             | Refusal::RunState(_)
             | Refusal::StepState { .. }
             | Refusal::NotRunning(_)
+            | Refusal::NotReady { .. }
             | Refusal::NeedsApproval
             | Refusal::NoApprovalNeeded
             | Refusal::NotFailed { .. } => codes::ILLEGAL_TRANSITION,

@@ -35,6 +35,9 @@ pub(crate) fn start(
         .status
         .next(StepChange::Started)
         .map_err(|illegal| Refusal::StepState { step_id: step_id.clone(), illegal })?;
+    if !state.dependencies_satisfied(number) {
+        return Err(Refusal::NotReady { step_id: step_id.clone() });
+    }
     let mut decision = Decision::default();
     decision.facts.push(Fact {
         body: EventBody::StepStarted(StepStarted {

@@ -61,8 +61,11 @@ pub struct RunState {
     pub drain_timed_out: u32,
     pub reason: Option<String>,
     pub root_cause: Option<RootCause>,
-    /// The first step that failed in this round, for the root cause.
+    /// The first step that failed in this round and was not retried since, for the root cause.
     pub first_failure: Option<u32>,
+    /// All of them, in order: when the first one is retried, the next one is the cause.
+    #[serde(default)]
+    failures: Vec<u32>,
 }
 
 /// One step with its current attempt; earlier attempts are kept as they ended.
@@ -159,6 +162,7 @@ impl RunState {
             reason: None,
             root_cause: None,
             first_failure: None,
+            failures: Vec::new(),
         }
     }
 

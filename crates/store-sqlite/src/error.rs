@@ -14,7 +14,7 @@ pub(crate) enum Fault {
 }
 
 /// How far an error of the database reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     /// One statement.
     Job,

@@ -15,7 +15,7 @@ use crate::sabotage::Sabotage;
 use crate::{DATABASE_FILE, schema};
 
 /// Nobody else writes, so this only bridges a person's shell on the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements kept ready per connection; there are fewer than this.
 const STATEMENTS_MAX: usize = 128;
 /// Page caches in KiB (SQLite counts KiB as negative pages). They grow only as pages are touched.

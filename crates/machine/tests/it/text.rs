@@ -154,6 +154,7 @@ pub(crate) fn kind(refusal: &Refusal) -> &'static str {
         Refusal::Superseded { .. } => "Superseded",
         Refusal::Orphaned { .. } => "Orphaned",
         Refusal::NotRunning(_) => "NotRunning",
+        Refusal::NotReady { .. } => "NotReady",
         Refusal::NeedsApproval => "NeedsApproval",
         Refusal::NoApprovalNeeded => "NoApprovalNeeded",
         Refusal::NotFailed { .. } => "NotFailed",

@@ -158,6 +158,7 @@ impl RunState {
             self.completed_at = None;
             self.root_cause = None;
             self.first_failure = None;
+            self.failures.clear();
         }
         if !late {
             self.reason.clone_from(&body.reason);

@@ -47,7 +47,8 @@ impl RunState {
                 current.completed_at = Some(at);
                 current.engine_attempt_id = body.engine_attempt_id.or(current.engine_attempt_id);
                 current.error = Some(body.error.clone());
-                self.first_failure.get_or_insert(number);
+                self.failures.push(number);
+                self.first_failure = self.failures.first().copied();
                 Applied::Changed
             }
             Err(applied) => applied,
@@ -129,6 +130,8 @@ impl RunState {
         let finished = std::mem::replace(&mut step.attempt, Attempt::pending(attempt, not_before));
         step.past.push(finished);
         self.count(StepStatus::Pending, 1);
+        self.failures.retain(|failed| *failed != number);
+        self.first_failure = self.failures.first().copied();
         if let Some(due) = not_before {
             self.delayed.insert((due, number));
         }

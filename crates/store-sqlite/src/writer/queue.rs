@@ -50,11 +50,10 @@ pub(crate) enum Next {
 /// How long the writer waits for a group to gather.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Gather {
-    /// The group's likely size: that of the last one, whose members were answered just now.
+    /// The group's likely size: callers who were answered just now and may come back at once. Zero after a pause; one
+    /// means that nobody is waited for.
     pub(crate) jobs: usize,
     pub(crate) patience: Duration,
-    /// Some job was answered just now.
-    pub(crate) warm: bool,
     /// The writer has other work to do when nobody waits.
     pub(crate) has_other_work: bool,
 }
@@ -102,12 +101,13 @@ impl Queue {
     /// The next group. Blocks the writer's thread until there is one.
     pub(crate) fn next(&self, gather: Gather, jobs_max: usize) -> Next {
         let jobs_max = jobs_max.min(BATCH_JOBS_MAX);
-        if gather.warm {
-            self.look_around(gather.jobs.clamp(1, jobs_max), gather.patience.min(LOOK_AROUND).max(LOOK_AROUND));
+        let wanted = gather.jobs.clamp(1, jobs_max);
+        if gather.jobs > 0 {
+            self.look_around(wanted);
         }
         let mut state = self.lock();
-        if gather.jobs > 1 && !state.jobs.is_empty() {
-            state = self.wait_for(state, gather.jobs.min(jobs_max), gather.patience);
+        if wanted > 1 {
+            state = self.wait_for(state, wanted, gather.patience);
         }
         while state.jobs.is_empty() {
             if state.closing {
@@ -148,18 +148,18 @@ impl Queue {
         state.jobs.drain(..).collect()
     }
 
-    /// Why the queue takes nothing, if so.
-    pub(crate) fn refusal(&self) -> Option<Error> {
-        self.lock().refusal.clone()
-    }
-
     pub(crate) fn is_closing(&self) -> bool {
         self.lock().closing
     }
 
-    fn look_around(&self, jobs: usize, patience: Duration) {
+    /// How many wait, about.
+    pub(crate) fn len(&self) -> usize {
+        self.length.load(Ordering::Acquire)
+    }
+
+    fn look_around(&self, jobs: usize) {
         let start = Instant::now();
-        while self.length.load(Ordering::Acquire) < jobs && start.elapsed() < patience {
+        while self.length.load(Ordering::Acquire) < jobs && start.elapsed() < LOOK_AROUND {
             std::thread::yield_now();
         }
     }

@@ -20,6 +20,7 @@ pub(crate) struct Tx<'w> {
     heads: &'w mut Heads,
     touched: Vec<RunId>,
     counts: Counts,
+    leftovers: bool,
 }
 
 /// How the numbers of dispatches by state change. Summed up over a whole group and written once.
@@ -36,7 +37,7 @@ impl<'w> Tx<'w> {
         limits: &'w Limits,
         sabotage: Sabotage,
     ) -> Self {
-        Self { conn, now, limits, sabotage, heads, touched: Vec::new(), counts: Counts::default() }
+        Self { conn, now, limits, sabotage, heads, touched: Vec::new(), counts: Counts::default(), leftovers: false }
     }
 
     /// The run's tenant and last sequence; `None` if there is no such run.
@@ -63,6 +64,15 @@ impl<'w> Tx<'w> {
 
     pub(crate) fn count(&mut self, state: DispatchState, change: i64) {
         self.counts.add(state, change);
+    }
+
+    /// A run was deleted and some of its events are still there.
+    pub(crate) fn leave_leftovers(&mut self) {
+        self.leftovers = true;
+    }
+
+    pub(crate) fn leaves_leftovers(&self) -> bool {
+        self.leftovers
     }
 
     /// The job's work stays: hands over what it changed in the counts.

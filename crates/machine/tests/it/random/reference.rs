@@ -4,6 +4,8 @@
 mod signal;
 mod step;
 
+use std::sync::Arc;
+
 use crate::op::{Gate, Op};
 use crate::world::PlanStep;
 
@@ -47,7 +49,7 @@ pub(crate) struct Rules {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
-    pub plan: Vec<PlanStep>,
+    pub plan: Arc<Vec<PlanStep>>,
     pub rules: Rules,
     pub now: i64,
     pub run: Run,
@@ -80,7 +82,7 @@ impl Reference {
     pub(crate) fn new(plan: Vec<PlanStep>) -> Self {
         let tries = plan.iter().map(|_| vec![Try { step: Step::Pending, engine: 0, due: None }]).collect();
         Self {
-            plan,
+            plan: Arc::new(plan),
             rules: Rules { events_max: 250_000, drain_ms: 1_000, orphans: false },
             now: 0,
             run: Run::Absent,

@@ -22,7 +22,7 @@ pub(crate) struct Watch {
     status: Option<RunStatus>,
     round: u32,
     steps: BTreeMap<StepId, Watched>,
-    counts: [u32; 5],
+    counts: [u32; 4],
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Watch {
             let after = step.after.iter().map(|name| step_id(*name)).collect();
             (step_id(step.name), Watched { after, number: 1, attempt: Attempt::Pending })
         });
-        Self { status: None, round: 0, steps: steps.collect(), counts: [0; 5] }
+        Self { status: None, round: 0, steps: steps.collect(), counts: [0; 4] }
     }
 
     /// Takes the next fact of the log.

@@ -1,0 +1,4 @@
+//! The runtime under the simulator's executor: real loops, virtual time, the reference store.
+
+mod smoke;
+mod world;

@@ -1,0 +1,191 @@
+//! The executor: tasks of several nodes on one thread, in an order drawn from the seed.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::future::BoxFuture;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use servo_runtime::Tasks;
+
+use crate::clock::SimClock;
+
+/// A simulated process. Killing it drops its tasks where they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// Polls without which a run is taken to hang.
+const POLLS_MAX: u64 = 5_000_000;
+
+/// The world: tasks, clock and seed.
+#[derive(Clone)]
+pub struct Sim {
+    inner: Rc<RefCell<Inner>>,
+    spawned: Spawned,
+    clock: SimClock,
+}
+
+type Spawned = Arc<Mutex<Vec<(NodeId, BoxFuture<'static, ()>)>>>;
+type Ready = Arc<Mutex<BTreeSet<u64>>>;
+
+struct Inner {
+    tasks: BTreeMap<u64, Task>,
+    next: u64,
+    ready: Ready,
+    rng: StdRng,
+    polls: u64,
+    paused: BTreeSet<NodeId>,
+}
+
+struct Task {
+    node: NodeId,
+    future: BoxFuture<'static, ()>,
+}
+
+impl std::fmt::Debug for Sim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sim").field("now", &self.clock.now_shared()).finish_non_exhaustive()
+    }
+}
+
+struct TaskWaker {
+    id: u64,
+    ready: Ready,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(self.id);
+    }
+}
+
+impl Sim {
+    pub fn new(seed: u64) -> Self {
+        let inner = Inner {
+            tasks: BTreeMap::new(),
+            next: 0,
+            ready: Ready::default(),
+            rng: StdRng::seed_from_u64(seed),
+            polls: 0,
+            paused: BTreeSet::new(),
+        };
+        Self { inner: Rc::new(RefCell::new(inner)), spawned: Spawned::default(), clock: SimClock::new() }
+    }
+
+    pub fn clock(&self) -> &SimClock {
+        &self.clock
+    }
+
+    /// How many times a task was polled: part of the trace.
+    pub fn polls(&self) -> u64 {
+        self.inner.borrow().polls
+    }
+
+    /// A number from the world's own randomness.
+    pub fn draw(&self, below: u64) -> u64 {
+        self.inner.borrow_mut().rng.random_range(0..below.max(1))
+    }
+
+    /// Tasks that belong to a node.
+    pub fn tasks(&self, node: NodeId) -> Tasks {
+        let spawned = self.spawned.clone();
+        Tasks::new(Arc::new(move |_name, future| {
+            spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((node, future));
+        }))
+    }
+
+    /// The node is gone: its tasks are dropped where they stand, as by kill -9.
+    pub fn kill(&self, node: NodeId) {
+        self.adopt();
+        let doomed: Vec<Task> = {
+            let mut inner = self.inner.borrow_mut();
+            let ids: Vec<u64> = inner.tasks.iter().filter(|(_, task)| task.node == node).map(|(id, _)| *id).collect();
+            ids.into_iter().filter_map(|id| inner.tasks.remove(&id)).collect()
+        };
+        // Dropped outside the borrow: a future's destructor may wake others.
+        drop(doomed);
+    }
+
+    /// The node stands still, as by SIGSTOP, until `resume`.
+    pub fn pause(&self, node: NodeId) {
+        self.inner.borrow_mut().paused.insert(node);
+    }
+
+    pub fn resume(&self, node: NodeId) {
+        self.inner.borrow_mut().paused.remove(&node);
+    }
+
+    fn adopt(&self) {
+        let new = std::mem::take(&mut *self.spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let mut inner = self.inner.borrow_mut();
+        for (node, future) in new {
+            let id = inner.next;
+            inner.next += 1;
+            inner.tasks.insert(id, Task { node, future });
+            inner.ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id);
+        }
+    }
+
+    /// Runs a future to its end, with every other task beside it. Panics if nothing can move any more.
+    pub fn block_on<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        let slot: Arc<Mutex<Option<T>>> = Arc::default();
+        let result = slot.clone();
+        let main = NodeId(u32::MAX);
+        let wrapped: BoxFuture<'static, ()> = Box::pin(async move {
+            let value = future.await;
+            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
+        });
+        self.spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((main, wrapped));
+        loop {
+            if let Some(value) = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+                return value;
+            }
+            assert!(self.step(), "the simulation stands still: nothing is ready and nobody sleeps");
+        }
+    }
+
+    /// Lets the world run until its clock reaches a time.
+    pub fn run_for(&self, duration: std::time::Duration) {
+        let clock = self.clock.clone();
+        self.block_on(async move { servo_runtime::Clock::sleep(&clock, duration).await });
+    }
+
+    /// Polls one task, or moves time to the next sleeper. False if neither is possible.
+    fn step(&self) -> bool {
+        self.adopt();
+        let Some((id, mut task, waker)) = self.choose() else { return self.clock.advance_to_next() };
+        let polled = task.future.as_mut().poll(&mut Context::from_waker(&waker));
+        match polled {
+            Poll::Ready(()) => drop(task),
+            Poll::Pending => {
+                self.inner.borrow_mut().tasks.insert(id, task);
+            }
+        }
+        true
+    }
+
+    fn choose(&self) -> Option<(u64, Task, Waker)> {
+        let mut inner = self.inner.borrow_mut();
+        let ready = inner.ready.clone();
+        let mut ready = ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        ready.retain(|id| inner.tasks.contains_key(id));
+        let awake: Vec<u64> = ready
+            .iter()
+            .copied()
+            .filter(|id| inner.tasks.get(id).is_some_and(|task| !inner.paused.contains(&task.node)))
+            .collect();
+        if awake.is_empty() {
+            return None;
+        }
+        let id = awake[inner.rng.random_range(0..awake.len())];
+        ready.remove(&id);
+        inner.polls += 1;
+        assert!(inner.polls < POLLS_MAX, "the simulation does not end");
+        let task = inner.tasks.remove(&id)?;
+        let waker = Waker::from(Arc::new(TaskWaker { id, ready: inner.ready.clone() }));
+        Some((id, task, waker))
+    }
+}

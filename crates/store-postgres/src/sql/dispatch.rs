@@ -1,0 +1,146 @@
+//! Dispatches, and the `WorkStore` made of them, the queue, the timers and the authority.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use servo_model::contract::{Backlog, DispatchState};
+use servo_model::{RunId, Timestamp};
+use servo_store::dispatch::{DueTimers, QueuedRun};
+use servo_store::{AuthorityRow, DispatchRow, Result, WorkStore};
+
+use crate::error::corrupt;
+use crate::pipeline::{Pipeline, params};
+use crate::rows;
+use crate::store::PostgresStore;
+
+/// All columns of a dispatch from parallel arrays.
+macro_rules! given {
+    () => {
+        "(request_id, run_id, tenant_id, target, step_id, logical_attempt, state, channel, reason, epoch, queued_at,
+            changed_at)
+         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+            $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])"
+    };
+}
+
+/// A known request id in any state changes nothing, also one that is hidden or was made a moment ago.
+const ADD: &str = concat!("INSERT INTO dispatches ", given!(), " ON CONFLICT (request_id) DO NOTHING");
+
+/// Moved since it was loaded and locked, or added and moved at once.
+const PUT: &str = concat!(
+    "INSERT INTO dispatches ",
+    given!(),
+    " ON CONFLICT (request_id) DO UPDATE SET state = EXCLUDED.state, channel = EXCLUDED.channel,
+        reason = EXCLUDED.reason, epoch = EXCLUDED.epoch, changed_at = EXCLUDED.changed_at"
+);
+
+const REMOVE: &str = "DELETE FROM dispatches WHERE request_id = ANY ($1)";
+
+const OPEN: &str = "SELECT * FROM dispatches
+    WHERE step_id IS NOT NULL AND state IN ('pending', 'notified') AND (state = 'pending' OR epoch < $1)
+        AND (queued_at, request_id) > ($2, $3)
+    ORDER BY queued_at, request_id LIMIT $4";
+
+const GET: &str = "SELECT * FROM dispatches WHERE request_id = $1";
+
+const COUNT: &str = "SELECT state, count(*) AS count FROM dispatches GROUP BY state";
+
+pub(crate) fn change<'a>(
+    pipeline: &mut Pipeline<'a>,
+    changes: &BTreeMap<&'a str, Option<DispatchRow>>,
+) -> Result<()> {
+    let written = changes.values().flatten();
+    let (added, moved): (Vec<_>, Vec<_>) = written.cloned().partition(|row| row.state == DispatchState::Pending);
+    push(pipeline, ADD, added)?;
+    push(pipeline, PUT, moved)?;
+    let removed: Vec<&str> = changes.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| *id).collect();
+    if !removed.is_empty() {
+        pipeline.query(REMOVE, params![removed]);
+    }
+    Ok(())
+}
+
+fn push(pipeline: &mut Pipeline<'_>, sql: &'static str, rows: Vec<DispatchRow>) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let epochs = rows.iter().map(|row| rows::exact("epoch", row.epoch)).collect::<Result<Vec<_>>>()?;
+    let column = |of: fn(&DispatchRow) -> String| rows.iter().map(of).collect::<Vec<_>>();
+    let optional = |of: fn(&DispatchRow) -> Option<String>| rows.iter().map(of).collect::<Vec<_>>();
+    let time = |of: fn(&DispatchRow) -> Timestamp| rows.iter().map(|row| of(row).as_millis()).collect::<Vec<_>>();
+    let attempts: Vec<_> = rows.iter().map(|row| row.step.as_ref().map(|step| i64::from(step.logical_attempt))).collect();
+    let params = params![
+        column(|row| row.request_id.clone()),
+        column(|row| row.run_id.as_str().to_owned()),
+        column(|row| row.tenant.as_str().to_owned()),
+        column(|row| row.target.clone()),
+        optional(|row| row.step.as_ref().map(|step| step.step_id.as_str().to_owned())),
+        attempts,
+        column(|row| row.state.as_str().to_owned()),
+        optional(|row| row.channel.clone()),
+        optional(|row| row.reason.clone()),
+        epochs,
+        time(|row| row.queued_at),
+        time(|row| row.changed_at),
+    ];
+    pipeline.query(sql, params);
+    Ok(())
+}
+
+#[async_trait]
+impl WorkStore for PostgresStore {
+    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
+        self.claim(owner, lease_ms, limit).await
+    }
+
+    async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {
+        self.release(run_id, owner, not_before).await
+    }
+
+    async fn open_dispatches(
+        &self,
+        epoch: u64,
+        after: Option<(Timestamp, String)>,
+        limit: u32,
+    ) -> Result<Vec<DispatchRow>> {
+        let (at, id) = after.map_or((i64::MIN, String::new()), |(at, id)| (at.as_millis(), id));
+        let rows = self.engine_read(OPEN, params![rows::bound(epoch), at, id, i64::from(limit)]).await?;
+        rows.iter().map(rows::dispatch).collect()
+    }
+
+    async fn get_dispatch(&self, request_id: &str) -> Result<Option<DispatchRow>> {
+        let rows = self.engine_read(GET, params![request_id]).await?;
+        rows.first().map(rows::dispatch).transpose()
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        let mut backlog = Backlog::default();
+        for row in &self.engine_read(COUNT, params![]).await? {
+            let count = rows::number(row, "count")?;
+            match DispatchState::parse(rows::get(row, "state")?) {
+                Some(DispatchState::Pending) => backlog.pending = count,
+                Some(DispatchState::Notified) => backlog.notified = count,
+                Some(DispatchState::Delivered) => backlog.delivered = count,
+                Some(DispatchState::Failed) => backlog.failed = count,
+                None => return Err(corrupt("a dispatch has an unknown state")),
+            }
+        }
+        Ok(backlog)
+    }
+
+    async fn due_timers(&self, limit: u32) -> Result<DueTimers> {
+        self.read_due_timers(limit).await
+    }
+
+    async fn get_timer(&self, run_id: &RunId) -> Result<Option<Timestamp>> {
+        self.read_timer(run_id).await
+    }
+
+    async fn authority(&self) -> Result<Option<AuthorityRow>> {
+        self.read_authority().await
+    }
+
+    async fn break_leases(&self) -> Result<()> {
+        self.break_all_leases().await
+    }
+}

@@ -1,0 +1,164 @@
+//! The handle: it starts the threads, hands them work, and ends them. The calls themselves are in `traits`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use servo_model::limits::Limits;
+use servo_store::{Error, Result, TimeSource};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use crate::config::Config;
+use crate::error::{Fault, unavailable};
+use crate::reader::Readers;
+use crate::stats::{Counters, Stats};
+use crate::writer::Writer;
+use crate::writer::job::{Call, Nature};
+use crate::writer::queue::Queue;
+use crate::writer::tx::Tx;
+use crate::{DATABASE_FILE, open};
+
+/// A store in one SQLite file. Clones share it; when the last one goes, the store is closed.
+#[derive(Clone)]
+pub struct SqliteStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) path: PathBuf,
+    pub(crate) limits: Limits,
+    pub(crate) time: TimeSource,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) readers: Readers,
+    pub(crate) queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    /// The folder of an ephemeral store goes after everything in it is closed.
+    _folder: Option<TempDir>,
+}
+
+impl SqliteStore {
+    /// Opens a store, making it if the folder is empty. Blocks: the caller chooses the thread.
+    pub fn open(config: Config) -> Result<Self> {
+        Self::open_in(config, None)
+    }
+
+    /// A store that is gone when its last handle is. It is still a file with all that belongs to one.
+    pub fn ephemeral(limits: Limits, time: TimeSource) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("servo-").tempdir();
+        let folder = folder.map_err(|error| unavailable(format!("make a temporary folder: {error}")))?;
+        let config = Config { limits, ..Config::new(folder.path(), time) };
+        Self::open_in(config, Some(folder))
+    }
+
+    /// What the writer has done so far.
+    pub fn stats(&self) -> Stats {
+        self.inner.counters.read()
+    }
+
+    fn open_in(config: Config, folder: Option<TempDir>) -> Result<Self> {
+        let opened = open::open(&config)?;
+        let path = config.data_dir.join(DATABASE_FILE);
+        let queue = Arc::new(Queue::new(config.queue_jobs_max, config.queue_bytes_max));
+        let counters = Arc::new(Counters::default());
+        let (readers, reader_threads) = Readers::start(&path, config.readers)?;
+        let writer = Writer {
+            conn: opened.conn,
+            queue: queue.clone(),
+            limits: config.limits.clone(),
+            time: config.time.clone(),
+            sabotage: opened.sabotage,
+            counters: counters.clone(),
+            group_commit: config.group_commit,
+            readers: reader_threads,
+            lock: opened.lock,
+        };
+        let thread = std::thread::Builder::new().name("servo-write".to_owned()).spawn(move || writer.run());
+        let thread = thread.map_err(|error| unavailable(format!("start the writing thread: {error}")))?;
+        let inner = Inner {
+            path,
+            limits: config.limits,
+            time: config.time,
+            settings: opened.settings,
+            readers,
+            queue,
+            counters,
+            writer: Mutex::new(Some(thread)),
+            _folder: folder,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Runs work in a transaction and waits for its commit. Dropping the future does not take the work back.
+    pub(crate) async fn write<T, F>(&self, nature: Nature, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        let (job, answer) = Call::new(nature, work);
+        self.inner.queue.push(job)?;
+        // A job that was taken and not answered went down with the writer, and nobody knows how far it came.
+        let unknown =
+            |_| Err(Error::Unavailable { detail: "the writer ended without an answer".to_owned(), maybe_written: true });
+        answer.await.unwrap_or_else(unknown)
+    }
+
+    /// Reads from a snapshot of what is committed.
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        self.inner.readers.read(work).await
+    }
+
+    /// Long work on a thread and a connection of its own, so that it holds up no other reader.
+    pub(crate) async fn read_apart<T, F>(&self, name: &str, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        if self.inner.queue.is_closing() {
+            return Err(Error::Closed);
+        }
+        let (reply, answer) = oneshot::channel();
+        // Keeps the store open, and a temporary folder in place, until the work is done.
+        let inner = self.inner.clone();
+        let thread = std::thread::Builder::new().name(format!("servo-{name}"));
+        let started = thread.spawn(move || {
+            let result = open::open_reader(&inner.path).and_then(|conn| work(&conn));
+            drop(inner);
+            let _ = reply.send(result);
+        });
+        started.map_err(|error| unavailable(format!("start a thread: {error}")))?;
+        answer.await.unwrap_or_else(|_| Err(unavailable(format!("{name} ended without an answer"))))
+    }
+
+    pub(crate) async fn shut(&self) -> Result<()> {
+        let (closer, closed) = oneshot::channel();
+        self.inner.queue.close(Some(closer))?;
+        self.inner.readers.close();
+        closed.await.unwrap_or_else(|_| Err(unavailable("the writer ended before it could close the file")))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Closed already, or not: either way the thread must be gone before the folder is.
+        let _ = self.queue.close(None);
+        self.readers.close();
+        let thread = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,21 @@
+//! Version 1 of the REST API, one file per resource. JSON is camelCase, except the runtime contract's own documents.
+
+pub mod alerts;
+pub mod dead_letters;
+pub mod events;
+pub mod health;
+pub mod runs;
+pub mod runtime;
+pub mod signals;
+pub mod store;
+pub mod transfer;
+
+pub use alerts::AlertList;
+pub use dead_letters::{DeadLetter, DeadLetterList, RedriveRequest, Redriven};
+pub use events::EventPage;
+pub use health::Version;
+pub use runs::{PlanRefRequest, RunItem, RunList, StartRunRequest, StartedRun, VisibleStatus};
+pub use runtime::{Executed, RuntimeEventPage};
+pub use signals::{SignalAnswer, SignalRequest};
+pub use store::{Finding, Retired, StoreInfo, VerifyReport};
+pub use transfer::{RunFile, RunRef, TerminateRequest};
