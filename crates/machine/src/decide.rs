@@ -1,6 +1,8 @@
 //! The door: one command in, one decision out.
 
-use servo_model::{RunState, RunStatus, Timestamp};
+use std::collections::BTreeSet;
+
+use servo_model::{RunState, RunStatus, StepId, Timestamp};
 
 use crate::command::{Command, Policy};
 use crate::decision::{Action, Decision};
@@ -39,20 +41,26 @@ pub fn decide(
     Ok(decision)
 }
 
-/// Whatever the command was: attempts whose delay is over are handed out, because the append that records this decision
-/// also replaces the run's timer by the next one after `now`.
+/// Whatever the command was, also one whose refusal is recorded: attempts whose delay is over are handed out, because the
+/// append that records this decision also replaces the run's timer by the next one after `now`. An attempt that the
+/// decision starts or takes back (a pause, a skip, the end of the run) is left alone.
 fn wake_due(state: &RunState, decision: &mut Decision, now: Timestamp) {
-    if state.status != RunStatus::Running || decision.refusal.is_some() {
+    let mut due = state.due_steps(now).peekable();
+    if state.status != RunStatus::Running || due.peek().is_none() {
         return;
     }
-    for number in state.due_steps(now) {
-        let step = state.step(number);
-        let dispatch =
-            Action::Dispatch { step_id: step.step_id.clone(), attempt: step.attempt.logical_attempt_id };
-        let started = Action::Notify { step_id: step.step_id.clone(), attempt: step.attempt.logical_attempt_id };
-        let ended = decision.actions.contains(&Action::CancelInFlight);
-        if !ended && !decision.actions.contains(&dispatch) && !decision.actions.contains(&started) {
-            decision.actions.push(dispatch);
-        }
+    let settled: BTreeSet<StepId> = decision
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Dispatch { step_id, .. } | Action::Withdraw { step_id, .. } | Action::Notify { step_id, .. } => {
+                Some(step_id.clone())
+            }
+            _ => None,
+        })
+        .collect();
+    for step in due.map(|number| state.step(number)).filter(|step| !settled.contains(&step.step_id)) {
+        let attempt = step.attempt.logical_attempt_id;
+        decision.actions.push(Action::Dispatch { step_id: step.step_id.clone(), attempt });
     }
 }

@@ -20,15 +20,17 @@ pub(crate) fn enforce(
     if decision.facts.is_empty() || after <= policy.events_per_run_max.saturating_sub(EVENTS_RESERVED) {
         return Ok(());
     }
+    let steps = matches!(command, Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. });
     let ends = decision.facts.iter().any(|fact| {
         matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
     });
-    if ends {
+    // A failure may skip more steps than there is room for. A begin is needed to end the run, and there is one a round.
+    if (ends && (!steps || after <= policy.events_per_run_max)) || matches!(command, Command::Begin) {
         return Ok(());
     }
-    let steps = matches!(command, Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. });
-    if !steps || state.status != RunStatus::Running {
-        return Err(Refusal::EventLimit(policy.events_per_run_max));
+    let refusal = Refusal::EventLimit(policy.events_per_run_max);
+    if !steps || !matches!(state.status, RunStatus::Running | RunStatus::Paused) {
+        return Err(refusal);
     }
     *decision = Decision::default();
     decision.fact(EventBody::RunFailed(RunFailed {
@@ -41,5 +43,7 @@ pub(crate) fn enforce(
         },
     }));
     release(state, LIMIT_EXCEEDED.code, decision);
+    // What the command asked for was not done: the caller must not take its step for started or finished.
+    decision.refusal = Some(refusal);
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Retries: of a step, by signal or by the plan's policy, and of a whole failed run.
 
-use servo_model::event::{EventBody, RunQueued, SkipCause, StepRetryScheduled};
-use servo_model::{RunState, RunStatus, StepId, StepStatus, Timestamp};
+use std::collections::VecDeque;
+
+use servo_model::event::{EventBody, RunQueued, StepFailed, StepRetryScheduled};
+use servo_model::{RunState, RunStatus, StepError, StepId, StepStatus, Timestamp, codes};
 
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
@@ -21,6 +23,32 @@ pub(crate) fn schedule_retry(
         not_before,
     }));
     view.pend(number, attempt);
+}
+
+/// Attempts that nobody will report on any more: each fails and gets a successor. Gives those that were lost.
+pub(crate) fn replace_lost(
+    view: &mut View<'_>,
+    code: &str,
+    message: &str,
+    decision: &mut Decision,
+) -> Vec<(StepId, u32)> {
+    let mut lost = Vec::new();
+    for (number, step) in (0u32..).zip(&view.state.steps) {
+        if step.attempt.status != StepStatus::Running {
+            continue;
+        }
+        let attempt = step.attempt.logical_attempt_id;
+        decision.fact(EventBody::StepFailed(StepFailed {
+            step_id: step.step_id.clone(),
+            status: StepStatus::Failed,
+            logical_attempt_id: attempt,
+            engine_attempt_id: step.attempt.engine_attempt_id,
+            error: StepError::new(code, message, true),
+        }));
+        schedule_retry(view, number, attempt + 1, None, decision);
+        lost.push((step.step_id.clone(), attempt));
+    }
+    lost
 }
 
 /// RETRY_STEP. In a failed run it opens the run again, for this step and what was skipped because of it.
@@ -45,7 +73,7 @@ pub(crate) fn step(
             Ok(())
         }
         RunStatus::Failed => {
-            requeue(state, decision, now, &format!("retry of step `{step_id}`"));
+            requeue(&mut view, decision, now, &format!("retry of step `{step_id}`"));
             reopen_steps(&mut view, &[number], decision);
             Ok(())
         }
@@ -62,12 +90,15 @@ pub(crate) fn run(state: &RunState, decision: &mut Decision, now: Timestamp) -> 
         .filter(|(_, step)| step.attempt.status == StepStatus::Failed)
         .map(|(number, _)| number)
         .collect();
-    requeue(state, decision, now, "retry of the run");
-    reopen_steps(&mut View::new(state), &failed, decision);
+    let mut view = View::new(state);
+    requeue(&mut view, decision, now, "retry of the run");
+    reopen_steps(&mut view, &failed, decision);
     Ok(())
 }
 
-fn requeue(state: &RunState, decision: &mut Decision, now: Timestamp, reason: &str) {
+/// The next round. A run that ended at its limit of events had attempts in flight; their dispatches were given up then.
+fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason: &str) {
+    let state = view.state;
     let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else { return };
     decision.fact(EventBody::RunQueued(Box::new(RunQueued {
         status: RunStatus::Pending,
@@ -82,23 +113,24 @@ fn requeue(state: &RunState, decision: &mut Decision, now: Timestamp, reason: &s
         reason: Some(reason.to_owned()),
     })));
     decision.act(Action::Enqueue { not_before: now });
+    replace_lost(view, codes::ATTEMPT_SUPERSEDED.code, "in flight when the run ended", decision);
 }
 
-/// New attempts for the failed steps and for everything that was skipped because of them.
+/// New attempts for the failed steps and for everything that was skipped because of them. What is also behind another
+/// failure stays skipped: it could never start, and the run could never end.
 fn reopen_steps(view: &mut View<'_>, failed: &[u32], decision: &mut Decision) {
     let Some(plan) = view.state.plan.clone() else { return };
-    let mut open = failed.to_vec();
-    let mut seen = std::collections::BTreeSet::new();
-    while let Some(number) = open.pop() {
-        if !seen.insert(number) {
-            continue;
-        }
-        let attempt = view.state.step(number).attempt.logical_attempt_id + 1;
-        schedule_retry(view, number, attempt, None, decision);
+    let attempt_after = |view: &View<'_>, number| view.state.step(number).attempt.logical_attempt_id + 1;
+    let mut open = VecDeque::new();
+    for &number in failed {
+        schedule_retry(view, number, attempt_after(view, number), None, decision);
+        open.push_back(number);
+    }
+    while let Some(number) = open.pop_front() {
         for &next in plan.dependents(number) {
-            let attempt = &view.state.step(next).attempt;
-            if attempt.status == StepStatus::Skipped && attempt.skip == Some(SkipCause::UpstreamFailed) {
-                open.push(next);
+            if view.is_skipped_upstream(next) && !view.is_behind_failure(next) {
+                schedule_retry(view, next, attempt_after(view, next), None, decision);
+                open.push_back(next);
             }
         }
     }

@@ -63,6 +63,20 @@ impl<'a> View<'a> {
         }
     }
 
+    pub(crate) fn is_skipped_upstream(&self, number: u32) -> bool {
+        match self.changed.get(&number) {
+            Some(change) => matches!(change, Change::SkippedUpstream),
+            None => self.state.step(number).attempt.skip == Some(SkipCause::UpstreamFailed),
+        }
+    }
+
+    /// A step before it failed, or was skipped for such a reason.
+    pub(crate) fn is_behind_failure(&self, number: u32) -> bool {
+        let Some(plan) = &self.state.plan else { return false };
+        let stops = |on: &u32| self.status(*on) == StepStatus::Failed || self.is_skipped_upstream(*on);
+        plan.dependencies(number).iter().any(stops)
+    }
+
     fn attempt(&self, number: u32) -> u32 {
         match self.changed.get(&number) {
             Some(Change::Pending(attempt)) => *attempt,

@@ -78,6 +78,10 @@ impl Failure {
         if later.contains(state) || self.is_contention() || code.starts_with("53") {
             return unavailable(&format!("the database cannot do this now (sqlstate {code})"), false);
         }
+        // Row security: for this tenant there is no such row.
+        if *state == SqlState::INSUFFICIENT_PRIVILEGE {
+            return Error::NotFound;
+        }
         let bad_text = [SqlState::CHARACTER_NOT_IN_REPERTOIRE, SqlState::UNTRANSLATABLE_CHARACTER];
         if bad_text.contains(state) {
             return Error::Invalid { field: String::new(), reason: "a text holds a NUL character".to_owned() };

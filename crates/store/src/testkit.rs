@@ -21,15 +21,17 @@
 //! // while one of them waits (for tokio: one multi-thread runtime per process).
 //! servo_store::conformance_tests!(Mine::new(), |task| runtime().block_on(task));
 //!
-//! // Compares the store with the reference model over many seeds; `SERVO_DIFF_SEQUENCES` says how many.
+//! // Compares the store with the reference model over many seeds; `SERVO_DIFF_SEQUENCES` says how many. Longer
+//! // campaigns choose tests by the word `differential`.
 //! #[test]
-//! fn behaves_like_the_model() {
-//!     runtime().block_on(servo_store::testkit::differential::check(|| Arc::new(Mine::new())));
+//! fn differential() {
+//!     runtime().block_on(servo_store::testkit::differential::check(Mine::new));
 //! }
 //! ```
 #![expect(clippy::unwrap_used, reason = "tests as a library: a panic is how they report")]
 
 pub mod clock;
 pub mod conformance;
+pub mod differential;
 pub mod fixtures;
 pub mod rng;

@@ -188,6 +188,7 @@ impl RunState {
     fn adopt_plan(&mut self, plan: Plan) {
         let mut seen: Vec<Option<StepState>> = std::mem::take(&mut self.steps).into_iter().map(Some).collect();
         let old = std::mem::take(&mut self.index);
+        let failures = std::mem::take(&mut self.failures);
         for step in &plan.steps {
             match old.get(&step.step_id).and_then(|number| seen[*number as usize].take()) {
                 Some(state) => self.put_step(state),
@@ -201,7 +202,8 @@ impl RunState {
             let step = old.iter().find(|(_, old)| **old == number)?.0;
             self.index.get(step).copied()
         };
-        self.first_failure = self.first_failure.and_then(renumbered);
+        self.failures = failures.into_iter().filter_map(renumbered).collect();
+        self.first_failure = self.failures.first().copied();
         let waiting = (0u32..).zip(&self.steps).filter(|(_, step)| step.attempt.status == StepStatus::Pending);
         self.delayed = waiting.filter_map(|(number, step)| Some((step.attempt.not_before?, number))).collect();
         self.plan = Some(Arc::new(plan));

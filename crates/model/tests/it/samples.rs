@@ -9,7 +9,7 @@ use servo_model::{ArtifactRef, Event, RunContext, RunStatus, SignalId, StepError
 use crate::support::{at, context, event, plan_ref, step};
 
 /// Everything a plan can have.
-pub const FULL_PLAN: &str = r#"{
+pub(crate) const FULL_PLAN: &str = r#"{
   "planId": "shop/nightly", "planVersion": "1.2", "schemaVersion": "v1.2", "engineType": "mock",
   "steps": [
     {"stepId": "fetch orders", "with": {"succeed": true, "size": 12345678901234567890.5, "none": null}},
@@ -26,7 +26,7 @@ fn full_context() -> RunContext {
     }
 }
 
-pub fn artifacts() -> Vec<ArtifactRef> {
+pub(crate) fn artifacts() -> Vec<ArtifactRef> {
     vec![
         ArtifactRef {
             uri: "s3://bucket/report.json".to_owned(),
@@ -54,7 +54,7 @@ fn signal_id() -> SignalId {
 }
 
 /// One event of each canonical type, in the order of the contract, with only what is required.
-pub fn smallest() -> Vec<Event> {
+pub(crate) fn smallest() -> Vec<Event> {
     let bodies = vec![
         EventBody::RunQueued(Box::new(crate::support::queued(None))),
         EventBody::RunApproved(RunApproved { status: RunStatus::Approved, logical_attempt_id: 1, approved_by: None }),
@@ -136,7 +136,7 @@ pub fn smallest() -> Vec<Event> {
 }
 
 /// The same with every optional field set.
-pub fn fullest() -> Vec<Event> {
+pub(crate) fn fullest() -> Vec<Event> {
     let mut events = smallest();
     for event in &mut events {
         event.occurred_at = Some(at(0));

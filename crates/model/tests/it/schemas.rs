@@ -10,15 +10,15 @@ use servo_model::{Event, contract};
 use crate::samples::{fullest, smallest};
 use crate::support::{read, repository};
 
-pub fn validator(schema: &Value) -> Validator {
+pub(crate) fn validator(schema: &Value) -> Validator {
     jsonschema::options().should_validate_formats(true).build(schema).unwrap()
 }
 
-pub fn schema(event_type: &str) -> Value {
+pub(crate) fn schema(event_type: &str) -> Value {
     serde_json::from_str(&read(&format!("spec/events/{event_type}.schema.json"))).unwrap()
 }
 
-pub fn validators() -> BTreeMap<&'static str, Validator> {
+pub(crate) fn validators() -> BTreeMap<&'static str, Validator> {
     CANONICAL_TYPES.iter().map(|name| (*name, validator(&schema(name)))).collect()
 }
 
@@ -179,7 +179,7 @@ fn each_field_of_the_example_is_needed() {
 }
 
 /// The JSON pointers of everything in objects.
-pub fn pointers(value: &Value) -> Vec<String> {
+pub(crate) fn pointers(value: &Value) -> Vec<String> {
     let Some(fields) = value.as_object() else { return Vec::new() };
     let below = |(name, value): (&String, &Value)| {
         let inner = pointers(value).into_iter().map(move |path| format!("/{name}{path}")).collect::<Vec<_>>();

@@ -11,21 +11,21 @@ use servo_model::{
 };
 
 /// 2026-02-11T10:30:00Z, the hour of the contract's own example.
-pub const START: i64 = 1_770_805_800_000;
+pub(crate) const START: i64 = 1_770_805_800_000;
 
-pub fn run_id() -> RunId {
+pub(crate) fn run_id() -> RunId {
     RunId::parse("run_1").unwrap()
 }
 
-pub fn step(id: &str) -> StepId {
+pub(crate) fn step(id: &str) -> StepId {
     StepId::parse(id).unwrap()
 }
 
-pub fn at(seconds: i64) -> Timestamp {
+pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(START + seconds * 1_000)
 }
 
-pub fn plan_ref() -> PlanRef {
+pub(crate) fn plan_ref() -> PlanRef {
     PlanRef {
         uri: "s3://plans/diamond.json".to_owned(),
         sha256: Digest::of(b"plan"),
@@ -35,7 +35,7 @@ pub fn plan_ref() -> PlanRef {
     }
 }
 
-pub fn context() -> RunContext {
+pub(crate) fn context() -> RunContext {
     RunContext {
         tenant_id: TenantId::parse("acme").unwrap(),
         project_id: Name::parse("shop").unwrap(),
@@ -46,10 +46,10 @@ pub fn context() -> RunContext {
 }
 
 /// a, then b and c, then d.
-pub const DIAMOND: &str = r#"{"planId":"diamond","planVersion":"1","schemaVersion":"v1","steps":[
+pub(crate) const DIAMOND: &str = r#"{"planId":"diamond","planVersion":"1","schemaVersion":"v1","steps":[
  {"stepId":"a"},{"stepId":"b","dependsOn":["a"]},{"stepId":"c","dependsOn":["a"]},{"stepId":"d","dependsOn":["b","c"]}]}"#;
 
-pub fn queued(plan: Option<&str>) -> RunQueued {
+pub(crate) fn queued(plan: Option<&str>) -> RunQueued {
     RunQueued {
         status: RunStatus::Pending,
         logical_attempt_id: 1,
@@ -64,7 +64,7 @@ pub fn queued(plan: Option<&str>) -> RunQueued {
     }
 }
 
-pub fn started(id: &str, attempt: u32) -> EventBody {
+pub(crate) fn started(id: &str, attempt: u32) -> EventBody {
     EventBody::StepStarted(StepStarted {
         step_id: step(id),
         status: StepStatus::Running,
@@ -73,7 +73,7 @@ pub fn started(id: &str, attempt: u32) -> EventBody {
     })
 }
 
-pub fn completed(id: &str, attempt: u32, artifacts: Vec<ArtifactRef>) -> EventBody {
+pub(crate) fn completed(id: &str, attempt: u32, artifacts: Vec<ArtifactRef>) -> EventBody {
     EventBody::StepCompleted(StepCompleted {
         step_id: step(id),
         status: StepStatus::Success,
@@ -84,12 +84,12 @@ pub fn completed(id: &str, attempt: u32, artifacts: Vec<ArtifactRef>) -> EventBo
 }
 
 /// A body from its JSON; tests read better in the published spelling.
-pub fn body(event_type: &str, payload: serde_json::Value) -> EventBody {
+pub(crate) fn body(event_type: &str, payload: serde_json::Value) -> EventBody {
     EventBody::decode(event_type, &payload.to_string()).unwrap()
 }
 
 /// Run events of one round, in the order in which a run without an approval gate has them.
-pub fn beginning(round: u32) -> Vec<EventBody> {
+pub(crate) fn beginning(round: u32) -> Vec<EventBody> {
     let mut first = queued((round == 1).then_some(DIAMOND));
     first.logical_attempt_id = round;
     let reference = serde_json::json!({
@@ -104,7 +104,7 @@ pub fn beginning(round: u32) -> Vec<EventBody> {
 }
 
 /// An event as a store would have made it: the key from its parts, one second after the one before.
-pub fn event(run_seq: u64, body: EventBody) -> Event {
+pub(crate) fn event(run_seq: u64, body: EventBody) -> Event {
     let (step, attempt) = body.key_parts();
     let key = idempotency_key(&run_id(), step, attempt, body.event_type(), "1");
     Event {
@@ -120,20 +120,20 @@ pub fn event(run_seq: u64, body: EventBody) -> Event {
 }
 
 /// A log without gaps.
-pub fn log(bodies: impl IntoIterator<Item = EventBody>) -> Vec<Event> {
+pub(crate) fn log(bodies: impl IntoIterator<Item = EventBody>) -> Vec<Event> {
     (1..).zip(bodies).map(|(run_seq, body)| event(run_seq, body)).collect()
 }
 
-pub fn fold(events: &[Event]) -> RunState {
+pub(crate) fn fold(events: &[Event]) -> RunState {
     RunState::new(run_id()).fold(events)
 }
 
 /// A folder of the repository, wherever the test binary is started.
-pub fn repository(path: &str) -> PathBuf {
+pub(crate) fn repository(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-pub fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     let path = repository(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

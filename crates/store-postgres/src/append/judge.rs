@@ -160,9 +160,11 @@ impl World {
 
     fn dispatch<'a>(&mut self, stream: &'a StreamAppend, change: &'a DispatchChange, writes: &mut Writes<'a>) -> Result<()> {
         let id = request_id(change);
-        let row = self.dispatches.get(id);
+        let known = self.dispatches.get(id);
+        // Another tenant's dispatch is not there to be moved; the system stream carries the operator's word on any.
+        let row = known.filter(|row| row.tenant == stream.tenant || stream.run_id.is_system());
         let after = match change {
-            DispatchChange::Queue { request_id, target, step } => match row {
+            DispatchChange::Queue { request_id, target, step } => match known {
                 Some(_) => return Ok(()),
                 None => Some(DispatchRow {
                     request_id: request_id.clone(),
@@ -200,11 +202,17 @@ impl World {
                 _ => return Ok(()),
             },
         };
-        match &after {
-            Some(row) => self.dispatches.insert(id.to_owned(), row.clone()),
-            None => self.dispatches.remove(id),
-        };
-        writes.dispatches.insert(id, after);
+        match after {
+            Some(row) => {
+                self.dispatches.insert(id.to_owned(), row.clone());
+                writes.dispatches.insert(id, row);
+            }
+            None => {
+                self.dispatches.remove(id);
+                writes.dispatches.remove(id);
+                writes.withdrawn.insert(id);
+            }
+        }
         Ok(())
     }
 

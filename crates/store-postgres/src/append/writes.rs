@@ -1,6 +1,6 @@
 //! What a batch writes, gathered from its appends. Where several change the same thing, the last one counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::TimerChange;
@@ -19,8 +19,9 @@ pub(super) struct Writes<'a> {
     pub(super) timers: BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>,
     pub(super) queue: BTreeMap<&'a RunId, QueueWrite<'a>>,
     pub(super) snapshots: BTreeMap<(&'a RunId, u64), (&'a TenantId, &'a str)>,
-    /// `None` removes the dispatch.
-    pub(super) dispatches: BTreeMap<&'a str, Option<DispatchRow>>,
+    /// Removed before any is written: one that is withdrawn may be queued again.
+    pub(super) withdrawn: BTreeSet<&'a str>,
+    pub(super) dispatches: BTreeMap<&'a str, DispatchRow>,
     pub(super) cursors: BTreeMap<&'a str, &'a CursorRow>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Writes<'a> {
     }
 
     pub(super) fn merge(&mut self, later: Writes<'a>) {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, dispatches, cursors } = later;
+        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } = later;
         self.authority = authority.or(self.authority.take());
         self.new_runs.extend(new_runs);
         self.events.extend(events);
@@ -64,12 +65,14 @@ impl<'a> Writes<'a> {
         self.timers.extend(timers);
         self.queue.extend(queue);
         self.snapshots.extend(snapshots);
+        self.dispatches.retain(|id, _| !withdrawn.contains(id));
+        self.withdrawn.extend(withdrawn);
         self.dispatches.extend(dispatches);
         self.cursors.extend(cursors);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, dispatches, cursors } = self;
+        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } = self;
         authority.is_none()
             && new_runs.is_empty()
             && events.is_empty()
@@ -77,6 +80,7 @@ impl<'a> Writes<'a> {
             && timers.is_empty()
             && queue.is_empty()
             && snapshots.is_empty()
+            && withdrawn.is_empty()
             && dispatches.is_empty()
             && cursors.is_empty()
     }
@@ -89,7 +93,7 @@ impl<'a> Writes<'a> {
         sql::timer::change(pipeline, &self.timers);
         sql::queue::change(pipeline, &self.queue, now);
         sql::log::insert_snapshots(pipeline, &self.snapshots)?;
-        sql::dispatch::change(pipeline, &self.dispatches)?;
+        sql::dispatch::change(pipeline, &self.withdrawn, &self.dispatches)?;
         sql::relay::put_cursors(pipeline, self.cursors.values().copied())?;
         if let Some(authority) = &self.authority {
             sql::lease::put(pipeline, authority)?;

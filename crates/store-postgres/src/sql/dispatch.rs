@@ -1,6 +1,6 @@
 //! Dispatches, and the `WorkStore` made of them, the queue, the timers and the authority.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
@@ -47,26 +47,24 @@ const COUNT: &str = "SELECT state, count(*) AS count FROM dispatches GROUP BY st
 
 pub(crate) fn change<'a>(
     pipeline: &mut Pipeline<'a>,
-    changes: &BTreeMap<&'a str, Option<DispatchRow>>,
+    withdrawn: &BTreeSet<&'a str>,
+    changed: &BTreeMap<&'a str, DispatchRow>,
 ) -> Result<()> {
-    let written = changes.values().flatten();
-    let (added, moved): (Vec<_>, Vec<_>) = written.cloned().partition(|row| row.state == DispatchState::Pending);
-    push(pipeline, ADD, added)?;
-    push(pipeline, PUT, moved)?;
-    let removed: Vec<&str> = changes.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| *id).collect();
-    if !removed.is_empty() {
-        pipeline.query(REMOVE, params![removed]);
+    if !withdrawn.is_empty() {
+        pipeline.query(REMOVE, params![withdrawn.iter().copied().collect::<Vec<_>>()]);
     }
-    Ok(())
+    let (added, moved): (Vec<_>, Vec<_>) = changed.values().partition(|row| row.state == DispatchState::Pending);
+    push(pipeline, ADD, &added)?;
+    push(pipeline, PUT, &moved)
 }
 
-fn push(pipeline: &mut Pipeline<'_>, sql: &'static str, rows: Vec<DispatchRow>) -> Result<()> {
+fn push(pipeline: &mut Pipeline<'_>, sql: &'static str, rows: &[&DispatchRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let epochs = rows.iter().map(|row| rows::exact("epoch", row.epoch)).collect::<Result<Vec<_>>>()?;
-    let column = |of: fn(&DispatchRow) -> String| rows.iter().map(of).collect::<Vec<_>>();
-    let optional = |of: fn(&DispatchRow) -> Option<String>| rows.iter().map(of).collect::<Vec<_>>();
+    let column = |of: fn(&DispatchRow) -> String| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let optional = |of: fn(&DispatchRow) -> Option<String>| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let time = |of: fn(&DispatchRow) -> Timestamp| rows.iter().map(|row| of(row).as_millis()).collect::<Vec<_>>();
     let attempts: Vec<_> = rows.iter().map(|row| row.step.as_ref().map(|step| i64::from(step.logical_attempt))).collect();
     let params = params![

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
-use servo_model::{RunId, TenantId};
+use servo_model::RunId;
 use servo_store::log::{
     EventOutcome, KeyMode, LogPage, QueueChange, RunPage, StoredSnapshot, StreamOutcome, TimerChange,
 };
@@ -141,7 +141,7 @@ fn append_events(
         let inserted = seq < max && insert(tx, stream, event, seq + 1, digests.get(&(index, position)))?;
         if inserted {
             seq += 1;
-            let EventOutcomeParts { event_id, emitted_at } = EventOutcomeParts::of(tx, event);
+            let (event_id, emitted_at) = (event.event_id, tx.now);
             outcomes.push(EventOutcome { run_seq: seq, event_id, emitted_at, inserted: true });
             continue;
         }
@@ -167,4 +167,246 @@ fn append_events(
         tx.advance_head(&stream.run_id, &stream.tenant, seq);
     }
     Ok(Written::Now(outcomes))
+}
+
+/// The rules about keys that exist, as they are written at `LogStore`. `found` has an entry per event. Answers with the
+/// events if all of them were written before.
+fn judge_keys(
+    tx: &Tx<'_>,
+    stream: &StreamAppend,
+    head: u64,
+    found: &[Option<EventOutcome>],
+) -> Result<Option<Vec<EventOutcome>>, Fault> {
+    let all_exist = !found.is_empty() && found.iter().all(Option::is_some);
+    let sequence = check_sequence(tx, stream, head);
+    let first = stream.events.iter().zip(found).find_map(|(event, found)| Some((event, found.as_ref()?)));
+    if stream.key_mode == KeyMode::Strict
+        && let Some((event, found)) = first
+        && (all_exist || sequence.is_ok())
+    {
+        let EventOutcome { run_seq, event_id, .. } = *found;
+        let run_id = stream.run_id.clone();
+        return Err(Error::KeyExists { run_id, key: event.idempotency_key, run_seq, event_id }.into());
+    }
+    if all_exist {
+        return Ok(Some(found.iter().flatten().cloned().collect()));
+    }
+    sequence?;
+    if first.is_some() && stream.expected != Expected::Any {
+        return Err(Error::Conflict { run_id: stream.run_id.clone(), expected: head, actual: head }.into());
+    }
+    Ok(None)
+}
+
+fn check_sequence(tx: &Tx<'_>, stream: &StreamAppend, head: u64) -> Result<(), Error> {
+    match stream.expected {
+        Expected::Seq(expected) if expected != head && !tx.sabotage.ignores_sequences() => {
+            Err(Error::Conflict { run_id: stream.run_id.clone(), expected, actual: head })
+        }
+        Expected::Seq(_) | Expected::New | Expected::Any => Ok(()),
+    }
+}
+
+const INSERT: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, \
+     emitted_at, emitted_by, occurred_at, payload, blob_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+/// False if the run has an event with this key (or, which only damage can cause, with this sequence).
+fn insert(
+    tx: &Tx<'_>,
+    stream: &StreamAppend,
+    event: &NewEvent,
+    seq: u64,
+    digest: Option<&Digest>,
+) -> Result<bool, Fault> {
+    let inserted = tx.conn.prepare_cached(INSERT)?.execute(params![
+        stream.run_id.as_str(),
+        int(seq),
+        stream.tenant.as_str(),
+        event.event_id.as_bytes(),
+        event.event_type,
+        event.idempotency_key.as_bytes(),
+        tx.now.as_millis(),
+        event.emitted_by,
+        event.occurred_at.map(|at| at.as_millis()),
+        digest.is_none().then_some(&event.payload),
+        digest.map(Digest::as_bytes),
+    ]);
+    match inserted {
+        Ok(_) => {}
+        Err(error) if is_unique(&error) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(digest) = digest {
+        insert_blob(tx.conn, &stream.run_id, digest, &event.payload)?;
+    }
+    Ok(true)
+}
+
+/// An event that has its sequence and time already.
+pub(crate) fn insert_stored(conn: &Connection, event: &StoredEvent, tenant: &str) -> Result<(), Fault> {
+    let large = event.payload.len() > INLINE_PAYLOAD_BYTES_MAX;
+    let digest = large.then(|| Digest::of(event.payload.as_bytes()));
+    conn.prepare_cached(INSERT)?.execute(params![
+        event.run_id.as_str(),
+        int(event.run_seq),
+        tenant,
+        event.event_id.as_bytes(),
+        event.event_type,
+        event.idempotency_key.as_bytes(),
+        event.emitted_at.as_millis(),
+        event.emitted_by,
+        event.occurred_at.map(|at| at.as_millis()),
+        digest.is_none().then_some(&event.payload),
+        digest.as_ref().map(Digest::as_bytes),
+    ])?;
+    if let Some(digest) = &digest {
+        insert_blob(conn, &event.run_id, digest, &event.payload)?;
+    }
+    Ok(())
+}
+
+fn insert_blob(conn: &Connection, run_id: &RunId, digest: &Digest, payload: &str) -> Result<(), Fault> {
+    let sql = "INSERT INTO blobs (run_id, digest, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), digest.as_bytes(), payload.as_bytes()])?;
+    Ok(())
+}
+
+/// What the log has of a stream's keys, at or before a sequence.
+fn find_keys(conn: &Connection, stream: &StreamAppend, until: u64) -> Result<Vec<Option<EventOutcome>>, Fault> {
+    let find = |event: &NewEvent| {
+        let found = find_key(conn, &stream.run_id, event.idempotency_key)?;
+        Ok(found.filter(|found| found.run_seq <= until))
+    };
+    stream.events.iter().map(find).collect()
+}
+
+fn find_key(conn: &Connection, run_id: &RunId, key: Digest) -> Result<Option<EventOutcome>, Fault> {
+    let sql = "SELECT run_seq, event_id, emitted_at FROM events WHERE run_id = ?1 AND idempotency_key = ?2";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(params![run_id.as_str(), key.as_bytes()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(EventOutcome {
+        run_seq: codec::count(row, 0)?,
+        event_id: codec::event_id(row, 1)?,
+        emitted_at: codec::time(row, 2)?,
+        inserted: false,
+    }))
+}
+
+/// A run's tenant and last sequence, whatever the length of its log.
+pub(crate) fn head(conn: &Connection, run_id: &RunId) -> Result<Option<Head>, Fault> {
+    let sql = "SELECT tenant_id, max(head_floor, \
+                   coalesce((SELECT max(run_seq) FROM events WHERE events.run_id = runs.run_id), 0)) \
+               FROM runs WHERE run_id = ?1 AND purging = 0";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query([run_id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(Head { tenant: codec::tenant(row, 0)?, seq: codec::count(row, 1)? }))
+}
+
+/// The head of a run that the caller may see.
+fn visible_head(conn: &Connection, scope: &Scope, run_id: &RunId) -> Result<Head, Fault> {
+    let head = head(conn, run_id)?.filter(|head| scope.covers(&head.tenant));
+    Ok(head.ok_or(Error::NotFound)?)
+}
+
+macro_rules! select_events {
+    ($rest:literal) => {
+        concat!(
+            "SELECT position, e.run_id, tenant_id, run_seq, event_id, event_type, idempotency_key, emitted_at, \
+             emitted_by, occurred_at, payload, bytes FROM events e \
+             LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest ",
+            $rest
+        )
+    };
+}
+
+fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+    let position = Position::of_id(codec::count(row, 0)?);
+    let payload = match row.get::<_, Option<String>>(10)? {
+        Some(payload) => payload,
+        None => {
+            let bytes = row.get::<_, Option<Vec<u8>>>(11)?;
+            let payload = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            payload.ok_or_else(|| corrupt(format!("the event at position {} has lost its payload", position.id)))?
+        }
+    };
+    Ok(StoredEvent {
+        position,
+        run_id: codec::run_id(row, 1)?,
+        tenant: codec::tenant(row, 2)?,
+        run_seq: codec::count(row, 3)?,
+        event_id: codec::event_id(row, 4)?,
+        event_type: row.get(5)?,
+        idempotency_key: codec::digest(row, 6)?,
+        emitted_at: codec::time(row, 7)?,
+        emitted_by: row.get(8)?,
+        occurred_at: codec::maybe_time(row, 9)?,
+        payload,
+    })
+}
+
+fn stored_events(conn: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<StoredEvent>, Fault> {
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(params)?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(stored_event(row)?);
+    }
+    Ok(events)
+}
+
+pub(crate) fn read_run(
+    conn: &Connection,
+    scope: &Scope,
+    run_id: &RunId,
+    after: u64,
+    limit: u32,
+) -> Result<RunPage, Fault> {
+    let head_seq = visible_head(conn, scope, run_id)?.seq;
+    let sql = select_events!("WHERE e.run_id = ?1 AND run_seq > ?2 ORDER BY run_seq LIMIT ?3");
+    let events = stored_events(conn, sql, params![run_id.as_str(), int(after), limit])?;
+    Ok(RunPage { events, head_seq })
+}
+
+pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32) -> Result<LogPage, Fault> {
+    let sql = select_events!("WHERE position > ?1 ORDER BY position LIMIT ?2");
+    let events = stored_events(conn, sql, params![int(after.id), limit])?;
+    let next = events.last().map_or(after, |event| event.position);
+    Ok(LogPage { events, next })
+}
+
+pub(crate) fn log_head(conn: &Connection) -> Result<Position, Fault> {
+    let mut found = conn.prepare_cached("SELECT coalesce(max(position), 0) FROM events")?;
+    let mut rows = found.query([])?;
+    let id = rows.next()?.map_or(Ok(0), |row| codec::count(row, 0))?;
+    Ok(Position::of_id(id))
+}
+
+pub(crate) fn count_log(conn: &Connection, after: Position, until: Position, most: u64) -> Result<u64, Fault> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM events WHERE position > ?1 AND position <= ?2 LIMIT ?3)";
+    let mut found = conn.prepare_cached(sql)?;
+    let counted = found.query_row(params![int(after.id), int(until.id), int(most)], |row| row.get::<_, i64>(0))?;
+    Ok(counted.unsigned_abs())
+}
+
+pub(crate) fn snapshot_at(
+    conn: &Connection,
+    scope: &Scope,
+    run_id: &RunId,
+    seq_max: u64,
+) -> Result<Option<StoredSnapshot>, Fault> {
+    visible_head(conn, scope, run_id)?;
+    let sql = "SELECT run_seq, state FROM snapshots WHERE run_id = ?1 AND run_seq <= ?2 ORDER BY run_seq DESC LIMIT 1";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(params![run_id.as_str(), int(seq_max)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(StoredSnapshot { run_seq: codec::count(row, 0)?, state: row.get(1)? }))
+}
+
+pub(crate) fn insert_snapshot(conn: &Connection, run_id: &RunId, snapshot: &StoredSnapshot) -> Result<(), Fault> {
+    let sql = "INSERT INTO snapshots (run_id, run_seq, state) VALUES (?1, ?2, ?3) \
+               ON CONFLICT (run_id, run_seq) DO UPDATE SET state = excluded.state";
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(snapshot.run_seq), snapshot.state])?;
+    Ok(())
 }

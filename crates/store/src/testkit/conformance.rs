@@ -43,6 +43,7 @@ use async_trait::async_trait;
 use crate::{Store, TimeSource};
 
 pub use context::Context;
+pub(super) use context::yield_now;
 pub use list::CASES;
 
 /// What a backend's tests give the suite. One value serves one case.

@@ -1,6 +1,7 @@
 //! The testkit on the reference model, and the testkit's own controls.
 
 mod block_on;
+mod differential;
 
 use std::sync::Arc;
 

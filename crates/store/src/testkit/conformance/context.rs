@@ -114,7 +114,7 @@ impl Context {
 }
 
 /// Lets other tasks of the thread go on.
-pub(super) async fn yield_now() {
+pub(in crate::testkit) async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|cx| {
         if std::mem::replace(&mut yielded, true) {

@@ -39,8 +39,7 @@ impl Reference {
         if self.current(step).step != Step::Running {
             return Err("StepState");
         }
-        // A number that no hand-over of this step had before, in any attempt.
-        let engine = self.tries[step].iter().map(|one| one.engine).max().unwrap_or(0) + 1;
+        let engine = self.current(step).engine + 1;
         self.tries[step].last_mut().expect("a step has an attempt").engine = engine;
         facts.push(format!("StepTakenOver {at}/{engine}"));
         Ok(())

@@ -1,0 +1,181 @@
+//! The command line as types. Parsing checks what can be checked without a server or a file; executing is elsewhere.
+//!
+//! Every command shows an example before anything else; a test parses each of them.
+
+mod local;
+mod runs;
+mod runtime;
+mod store;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
+pub use runs::{
+    DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
+    SignalKind, StartArgs, TailArgs, Target, Targets, TerminateArgs, VerbArgs,
+};
+pub use runtime::{EmbeddedArgs, ExecArgs, RuntimeCommands, RuntimeEventsArgs};
+pub use store::{BackupArgs, RestoreArgs, RetentionArgs, StoreArgs, StoreCommand};
+pub use values::{parse_duration, parse_time};
+
+/// Where `servo dev` listens unless told otherwise.
+pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8700";
+
+/// Durable runs of plans on one append-only event log.
+#[derive(Debug, Parser)]
+#[command(
+    name = "servo",
+    version,
+    infer_subcommands = true,
+    disable_help_subcommand = true,
+    before_help = "Examples:\n  servo dev\n  servo runs start plan.json --wait",
+    after_help = "Exit codes: 0 ok, 1 error, 2 invalid input, 3 credentials needed, 4 not found, 5 conflict, \
+                  6 limit reached,\n7 the run failed (--wait), 8 timed out waiting, 9 unavailable, 130 interrupted."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The server to talk to [default: http://127.0.0.1:8700]
+    #[arg(long, global = true, value_name = "URL", env = "SERVO_SERVER")]
+    pub server: Option<String>,
+    /// The key to present to the server
+    #[arg(long, global = true, value_name = "KEY", env = "SERVO_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Certificates (PEM) to trust beside those of the system
+    #[arg(long, global = true, value_name = "FILE", env = "SERVO_CA_FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// How data is printed
+    #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    pub output: Option<Format>,
+    /// Short for -o json
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+    /// How tables show times
+    #[arg(long, global = true, value_name = "STYLE", value_enum, default_value_t = TimeFormat::Relative)]
+    pub time_format: TimeFormat,
+}
+
+impl Global {
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.output.unwrap_or(Format::Table) }
+    }
+
+    pub fn server_url(&self) -> &str {
+        self.server.as_deref().unwrap_or(DEFAULT_SERVER)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// The server's answer, whole
+    Json,
+    /// One compact document per line
+    Jsonl,
+    /// Ids only, one per line
+    Ids,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeFormat {
+    /// 5m ago
+    Relative,
+    /// 2026-02-11T10:30:00.000Z
+    Iso,
+    /// Milliseconds since 1970
+    Raw,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a server for development on this machine
+    #[command(before_help = "Example:\n  servo dev --port 0 --ephemeral")]
+    Dev(DevArgs),
+    /// Start a server from a configuration file
+    #[command(before_help = "Example:\n  servo server --config servo.toml")]
+    Server(ServerArgs),
+    /// Check or print a configuration
+    #[command(subcommand, before_help = "Example:\n  servo config check --config servo.toml")]
+    Config(ConfigCommand),
+    /// Start, watch and control runs
+    #[command(subcommand, visible_alias = "run", before_help = "Example:\n  servo runs list --status failed")]
+    Runs(RunsCommand),
+    /// The runtime contract: authority, dispatches, replay, readiness
+    #[command(subcommand, before_help = "Example:\n  servo runtime snapshot -o json")]
+    Runtime(RuntimeCommands),
+    /// Look after the store: size, backup, verification, retention
+    #[command(before_help = "Example:\n  servo store info")]
+    Store(StoreArgs),
+    /// Conditions that an operator should see
+    #[command(visible_alias = "alert", before_help = "Example:\n  servo alerts --limit 20")]
+    Alerts(AlertsArgs),
+    /// Events that could not be published
+    #[command(subcommand, visible_alias = "dead-letter", before_help = "Example:\n  servo dead-letters list")]
+    DeadLetters(DeadLettersCommand),
+    /// Look for what is wrong with a server, a configuration or a data folder
+    #[command(before_help = "Examples:\n  servo doctor\n  servo doctor --data-dir ./.servo")]
+    Doctor(DoctorArgs),
+    /// Print the version; with --server also the server's
+    #[command(before_help = "Example:\n  servo version --json")]
+    Version,
+}
+
+#[derive(Debug, Args)]
+pub struct AlertsArgs {
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: u32,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DeadLettersCommand {
+    /// Show them, oldest first
+    #[command(visible_alias = "ls", before_help = "Example:\n  servo dead-letters list --limit 50")]
+    List(DeadLetterListArgs),
+    /// Publish them again: one by its position, or all
+    #[command(before_help = "Examples:\n  servo dead-letters redrive cursor-42\n  servo dead-letters redrive --all")]
+    Redrive(RedriveArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct DeadLetterListArgs {
+    /// Only those after this position
+    #[arg(long, value_name = "POSITION")]
+    pub after: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: u32,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct RedriveArgs {
+    /// The dead letter's position
+    pub position: Option<String>,
+    /// Every dead letter
+    #[arg(long)]
+    pub all: bool,
+}

@@ -1,0 +1,143 @@
+//! The `runs` rows.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use servo_canon::Digest;
+use servo_model::{RunId, TenantId};
+use servo_store::runs::RunQuery;
+use servo_store::{Result, RunRow, RunStore, Scope};
+
+use crate::append::NewRun;
+use crate::pipeline::{Pipeline, params};
+use crate::rows;
+use crate::store::{PostgresStore, Reading};
+
+const INSERT: &str = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
+        request_key, created_at, finished_at, changed_seq, quarantined)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[])";
+
+/// What came with the run's start stays: its request, its time, and why it was set aside.
+const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.environment, plan_id = u.plan_id,
+        plan_version = u.plan_version, status = u.status, visible = u.visible, finished_at = u.finished_at,
+        changed_seq = u.changed_seq
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+        $9::bigint[]) AS u (run_id, project, environment, plan_id, plan_version, status, visible, finished_at, changed_seq)
+    WHERE r.run_id = u.run_id";
+
+const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR tenant_id = $2)";
+
+/// The tenant's runs. Each filter has an index of its own with the run id behind it.
+const LIST: &str = "SELECT * FROM runs
+    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2)
+    ORDER BY run_id DESC LIMIT $3";
+const LIST_VISIBLE: &str = "SELECT * FROM runs
+    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2) AND visible = $4
+        AND ($5::text IS NULL OR plan_id = $5)
+    ORDER BY run_id DESC LIMIT $3";
+const LIST_PLAN: &str = "SELECT * FROM runs
+    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2) AND plan_id = $4
+    ORDER BY run_id DESC LIMIT $3";
+const LIST_ALL: &str = "SELECT * FROM runs
+    WHERE run_id <> '_system' AND ($1::text IS NULL OR run_id < $1)
+        AND ($3::text IS NULL OR visible = $3) AND ($4::text IS NULL OR plan_id = $4)
+    ORDER BY run_id DESC LIMIT $2";
+
+const REQUEST: &str = "SELECT run_id FROM runs WHERE tenant_id = $1 AND request_key = $2";
+
+const ACTIVE: &str = "SELECT count(*) AS count FROM (SELECT FROM runs
+    WHERE tenant_id = $1 AND status IN ('RUNNING', 'PAUSED') AND run_id <> '_system' LIMIT $2) active";
+
+pub(crate) fn insert(pipeline: &mut Pipeline<'_>, runs: &[NewRun<'_>]) -> Result<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let text = |of: fn(&RunRow) -> &str| runs.iter().map(|run| of(run.row).to_owned()).collect::<Vec<_>>();
+    let seqs = runs.iter().map(|run| rows::exact("changed_seq", run.row.changed_seq)).collect::<Result<Vec<_>>>()?;
+    let keys: Vec<_> = runs.iter().map(|run| run.row.request_key.map(|key| key.as_bytes().to_vec())).collect();
+    let finished: Vec<_> = runs.iter().map(|run| run.row.finished_at.map(|at| at.as_millis())).collect();
+    let params = params![
+        runs.iter().map(|run| run.run_id.as_str().to_owned()).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.tenant.as_str().to_owned()).collect::<Vec<_>>(),
+        text(|row| &row.project),
+        text(|row| &row.environment),
+        text(|row| &row.plan_id),
+        text(|row| &row.plan_version),
+        text(|row| row.status.as_str()),
+        text(|row| row.visible.as_str()),
+        keys,
+        runs.iter().map(|run| run.row.created_at.as_millis()).collect::<Vec<_>>(),
+        finished,
+        seqs,
+        runs.iter().map(|run| run.row.quarantined.clone()).collect::<Vec<_>>(),
+    ];
+    pipeline.query(INSERT, params);
+    Ok(())
+}
+
+pub(crate) fn update<'a>(pipeline: &mut Pipeline<'a>, runs: &BTreeMap<&'a RunId, &'a RunRow>) -> Result<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let text = |of: fn(&'a RunRow) -> &'a str| runs.values().map(|row| of(row)).collect::<Vec<&'a str>>();
+    let seqs = runs.values().map(|row| rows::exact("changed_seq", row.changed_seq)).collect::<Result<Vec<_>>>()?;
+    let finished: Vec<_> = runs.values().map(|row| row.finished_at.map(|at| at.as_millis())).collect();
+    let params = params![
+        runs.keys().map(|run| run.as_str()).collect::<Vec<&'a str>>(),
+        text(|row| &row.project),
+        text(|row| &row.environment),
+        text(|row| &row.plan_id),
+        text(|row| &row.plan_version),
+        text(|row| row.status.as_str()),
+        text(|row| row.visible.as_str()),
+        finished,
+        seqs,
+    ];
+    pipeline.query(UPDATE, params);
+    Ok(())
+}
+
+#[async_trait]
+impl RunStore for PostgresStore {
+    async fn get_run(&self, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>> {
+        let mut read = Reading::new(scope);
+        let run = read.query(GET, params![run_id.as_str(), read.tenant()]);
+        let answers = self.read(read).await?;
+        answers[run].rows.first().map(rows::run).transpose()
+    }
+
+    async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
+        let before = query.before.as_ref().map(RunId::as_str);
+        let visible = query.visible.map(servo_store::runs::Visible::as_str);
+        let (plan, limit) = (query.plan_id.as_deref(), i64::from(query.limit));
+        let mut read = Reading::new(scope);
+        let list = match (read.tenant(), visible, plan) {
+            (None, visible, plan) => read.query(LIST_ALL, params![before, limit, visible, plan]),
+            (Some(tenant), None, None) => read.query(LIST, params![tenant, before, limit]),
+            (Some(tenant), None, Some(plan)) => read.query(LIST_PLAN, params![tenant, before, limit, plan]),
+            (Some(tenant), Some(visible), plan) => {
+                read.query(LIST_VISIBLE, params![tenant, before, limit, visible, plan])
+            }
+        };
+        let answers = self.read(read).await?;
+        answers[list].rows.iter().map(rows::run).collect()
+    }
+
+    async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = Reading::new(&scope);
+        let found = read.query(REQUEST, params![tenant.as_str(), key.as_bytes().as_slice()]);
+        let answers = self.read(read).await?;
+        answers[found].rows.first().map(|row| rows::run_id(row, "run_id")).transpose()
+    }
+
+    async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = Reading::new(&scope);
+        let count = read.query(ACTIVE, params![tenant.as_str(), i64::from(most)]);
+        let answers = self.read(read).await?;
+        let row = answers[count].rows.first().ok_or_else(|| crate::error::corrupt("a count is missing"))?;
+        rows::small(row, "count")
+    }
+}

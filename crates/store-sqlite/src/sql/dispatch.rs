@@ -1,0 +1,201 @@
+//! Dispatches: compare-and-set moves inside appends, and the readers of those that are open.
+
+use rusqlite::{Connection, Row, params};
+use servo_model::contract::{Backlog, DispatchState};
+use servo_model::{RunId, StepId, TenantId, Timestamp};
+use servo_store::dispatch::DispatchStep;
+use servo_store::{DispatchChange, DispatchRow, Error};
+
+use crate::codec::{self, int};
+use crate::error::{Fault, corrupt};
+use crate::writer::tx::Tx;
+
+macro_rules! columns {
+    () => {
+        "request_id, run_id, tenant_id, target, step_id, logical_attempt, state, channel, reason, epoch, queued_at, \
+         changed_at"
+    };
+}
+
+pub(crate) fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change: DispatchChange) -> Result<(), Fault> {
+    match change {
+        DispatchChange::Queue { request_id, target, step } => add(tx, run_id, tenant, &request_id, &target, step.as_ref()),
+        DispatchChange::Notify { request_id, channel, epoch } => {
+            let sql = "UPDATE dispatches SET state = 'notified', changed_at = ?2, channel = ?3, epoch = ?4 \
+                       WHERE request_id = ?1 AND state = 'pending'";
+            let values = params![request_id, tx.now.as_millis(), channel, int(epoch)];
+            let moved = tx.conn.prepare_cached(sql)?.execute(values)?;
+            settle(tx, &request_id, moved, DispatchState::Pending, DispatchState::Notified)
+        }
+        DispatchChange::Deliver { request_id } => {
+            let sql = "UPDATE dispatches SET state = 'delivered', changed_at = ?2 \
+                       WHERE request_id = ?1 AND state = 'notified'";
+            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis()])?;
+            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Delivered)
+        }
+        DispatchChange::Fail { request_id, reason } => {
+            let sql = "UPDATE dispatches SET state = 'failed', changed_at = ?2, reason = ?3 \
+                       WHERE request_id = ?1 AND state = 'notified'";
+            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis(), reason])?;
+            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Failed)
+        }
+        DispatchChange::Adopt { request_id, epoch } => {
+            let sql = "UPDATE dispatches SET epoch = ?3, changed_at = ?2 \
+                       WHERE request_id = ?1 AND state = 'notified' AND epoch < ?3";
+            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis(), int(epoch)])?;
+            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Notified)
+        }
+        DispatchChange::Withdraw { request_id } => {
+            let sql = "DELETE FROM dispatches WHERE request_id = ?1 AND state = 'pending'";
+            if tx.conn.prepare_cached(sql)?.execute([request_id])? > 0 {
+                tx.count(DispatchState::Pending, -1);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn add(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    tenant: &TenantId,
+    request_id: &str,
+    target: &str,
+    step: Option<&DispatchStep>,
+) -> Result<(), Fault> {
+    let sql = "INSERT INTO dispatches (request_id, run_id, tenant_id, target, step_id, logical_attempt, state, epoch, \
+               queued_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', 0, ?7, ?7) ON CONFLICT DO NOTHING";
+    let added = tx.conn.prepare_cached(sql)?.execute(params![
+        request_id,
+        run_id.as_str(),
+        tenant.as_str(),
+        target,
+        step.map(|step| step.step_id.as_str()),
+        step.map(|step| step.logical_attempt),
+        tx.now.as_millis(),
+    ])?;
+    if added > 0 {
+        tx.count(DispatchState::Pending, 1);
+    }
+    Ok(())
+}
+
+/// Counts a move that was made, or says why it was not.
+fn settle(
+    tx: &mut Tx<'_>,
+    request_id: &str,
+    moved: usize,
+    from: DispatchState,
+    to: DispatchState,
+) -> Result<(), Fault> {
+    if moved > 0 {
+        tx.count(from, -1);
+        tx.count(to, 1);
+        return Ok(());
+    }
+    let request_id = request_id.to_owned();
+    match get(tx.conn, &request_id)? {
+        Some(row) => Err(Error::DispatchMove { request_id, from: row.state, to }.into()),
+        None => Err(Error::DispatchNotFound { request_id }.into()),
+    }
+}
+
+fn dispatch_row(row: &Row<'_>) -> Result<DispatchRow, Fault> {
+    let step = match (row.get_ref(4)?.as_str_or_null(), row.get::<_, Option<u32>>(5)?) {
+        (Ok(Some(_)), Some(logical_attempt)) => {
+            Some(DispatchStep { step_id: codec::parse(row, 4, StepId::parse)?, logical_attempt })
+        }
+        (Ok(None), None) => None,
+        _ => return Err(corrupt("a dispatch has half a step").into()),
+    };
+    Ok(DispatchRow {
+        request_id: row.get(0)?,
+        run_id: codec::run_id(row, 1)?,
+        tenant: codec::tenant(row, 2)?,
+        target: row.get(3)?,
+        step,
+        state: codec::spelled(row, 6, DispatchState::parse)?,
+        channel: row.get(7)?,
+        reason: row.get(8)?,
+        epoch: codec::count(row, 9)?,
+        queued_at: codec::time(row, 10)?,
+        changed_at: codec::time(row, 11)?,
+    })
+}
+
+pub(crate) fn get(conn: &Connection, request_id: &str) -> Result<Option<DispatchRow>, Fault> {
+    let sql = concat!("SELECT ", columns!(), " FROM dispatches WHERE request_id = ?1");
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query([request_id])?;
+    rows.next()?.map(dispatch_row).transpose()
+}
+
+pub(crate) fn open(
+    conn: &Connection,
+    epoch: u64,
+    after: Option<(Timestamp, String)>,
+    limit: u32,
+) -> Result<Vec<DispatchRow>, Fault> {
+    // Two partial indexes, so that neither delivered dispatches nor those of the current epoch are walked over.
+    let sql = concat!(
+        "SELECT * FROM (SELECT ",
+        columns!(),
+        " FROM dispatches WHERE state = 'pending' AND step_id IS NOT NULL AND (queued_at, request_id) > (?2, ?3) \
+         ORDER BY queued_at, request_id LIMIT ?4) UNION ALL SELECT * FROM (SELECT ",
+        columns!(),
+        " FROM dispatches WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 \
+         AND (queued_at, request_id) > (?2, ?3) ORDER BY queued_at, request_id LIMIT ?4) \
+         ORDER BY 11, 1 LIMIT ?4"
+    );
+    // Times are not negative, so this is before everything.
+    let (at, request_id) = after.map_or((-1, String::new()), |(at, request_id)| (at.as_millis(), request_id));
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(params![int(epoch), at, request_id, limit])?;
+    let mut open = Vec::new();
+    while let Some(row) = rows.next()? {
+        open.push(dispatch_row(row)?);
+    }
+    Ok(open)
+}
+
+pub(crate) fn backlog(conn: &Connection) -> Result<Backlog, Fault> {
+    let mut found = conn.prepare_cached("SELECT state, count FROM dispatch_counts")?;
+    let mut rows = found.query([])?;
+    let mut backlog = Backlog::default();
+    while let Some(row) = rows.next()? {
+        let count = codec::count(row, 1)?;
+        match codec::spelled(row, 0, DispatchState::parse)? {
+            DispatchState::Pending => backlog.pending = count,
+            DispatchState::Notified => backlog.notified = count,
+            DispatchState::Delivered => backlog.delivered = count,
+            DispatchState::Failed => backlog.failed = count,
+        }
+    }
+    Ok(backlog)
+}
+
+/// Which of a run's dispatches to remove.
+pub(crate) enum Removed {
+    All,
+    /// Those that are pending or notified.
+    Open,
+    /// Those that came to an end before a time.
+    EndedBefore(Timestamp),
+}
+
+pub(crate) fn remove(tx: &mut Tx<'_>, run_id: &RunId, which: &Removed) -> Result<(), Fault> {
+    // Every state is removed by a statement of its own, so that the counts follow from what was deleted.
+    for state in DispatchState::ALL {
+        let is_open = matches!(state, DispatchState::Pending | DispatchState::Notified);
+        let before = match which {
+            Removed::All => None,
+            Removed::Open if is_open => None,
+            Removed::EndedBefore(before) if !is_open => Some(before.as_millis()),
+            Removed::Open | Removed::EndedBefore(_) => continue,
+        };
+        let sql = "DELETE FROM dispatches WHERE run_id = ?1 AND state = ?2 AND (?3 IS NULL OR changed_at < ?3)";
+        let removed = tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), state.as_str(), before])?;
+        tx.count(state, -i64::try_from(removed).unwrap_or(i64::MAX));
+    }
+    Ok(())
+}

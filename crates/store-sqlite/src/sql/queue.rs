@@ -1,0 +1,85 @@
+//! Runs that wait to be started, and the leases on them.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::Error;
+use servo_store::dispatch::QueuedRun;
+
+use crate::codec;
+use crate::error::Fault;
+use crate::writer::tx::Tx;
+
+/// Up to this many claimable runs are sorted; more of them are met soon enough on the way from the oldest.
+const SORT_MAX: i64 = 512;
+
+/// The run waits from now on. A lease on an earlier row is gone.
+pub(crate) fn put(tx: &Tx<'_>, run_id: &RunId, tenant: &TenantId, not_before: Timestamp) -> Result<(), Fault> {
+    let sql = "INSERT INTO queue (run_id, tenant_id, not_before, queued_at, lease_owner, free_at) \
+               VALUES (?1, ?2, ?3, ?4, NULL, ?3) ON CONFLICT (run_id) DO UPDATE SET not_before = excluded.not_before, \
+               queued_at = excluded.queued_at, lease_owner = NULL, free_at = excluded.free_at";
+    let (not_before, now) = (not_before.as_millis(), tx.now.as_millis());
+    tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), tenant.as_str(), not_before, now])?;
+    Ok(())
+}
+
+/// With an owner, only if that owner holds the lease, expired or not.
+pub(crate) fn remove(conn: &Connection, run_id: &RunId, leased_by: Option<&str>) -> Result<(), Fault> {
+    let Some(owner) = leased_by else {
+        conn.prepare_cached("DELETE FROM queue WHERE run_id = ?1")?.execute([run_id.as_str()])?;
+        return Ok(());
+    };
+    let sql = "DELETE FROM queue WHERE run_id = ?1 AND lease_owner = ?2";
+    match conn.prepare_cached(sql)?.execute(params![run_id.as_str(), owner])? {
+        0 => Err(Error::LeaseLost { run_id: run_id.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn claim(tx: &Tx<'_>, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>, Fault> {
+    let now = tx.now.as_millis();
+    // Oldest first, and a run that cannot be claimed now is skipped. With few claimable runs, sorting those is quick
+    // however many are delayed; with many, walking from the oldest meets enough of them at once.
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM queue WHERE free_at <= ?1 LIMIT ?2)";
+    let claimable: i64 = tx.conn.prepare_cached(sql)?.query_row(params![now, SORT_MAX + 1], |row| row.get(0))?;
+    let sql = if claimable <= SORT_MAX {
+        "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_free WHERE free_at <= ?1 \
+         ORDER BY queued_at, run_id LIMIT ?2"
+    } else {
+        "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_order WHERE +free_at <= ?1 \
+         ORDER BY queued_at, run_id LIMIT ?2"
+    };
+    let mut claimed = Vec::new();
+    let mut found = tx.conn.prepare_cached(sql)?;
+    let mut rows = found.query(params![now, limit])?;
+    while let Some(row) = rows.next()? {
+        claimed.push(QueuedRun {
+            run_id: codec::run_id(row, 0)?,
+            tenant: codec::tenant(row, 1)?,
+            not_before: codec::time(row, 2)?,
+            queued_at: codec::time(row, 3)?,
+        });
+    }
+    drop(rows);
+    let until = tx.now.plus(Duration::from_millis(lease_ms)).as_millis();
+    let mut lease = tx.conn.prepare_cached("UPDATE queue SET lease_owner = ?2, free_at = ?3 WHERE run_id = ?1")?;
+    for run in &claimed {
+        lease.execute(params![run.run_id.as_str(), owner, until])?;
+    }
+    Ok(claimed)
+}
+
+pub(crate) fn release(conn: &Connection, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<(), Fault> {
+    let sql = "UPDATE queue SET lease_owner = NULL, not_before = ?3, free_at = ?3 WHERE run_id = ?1 AND lease_owner = ?2";
+    match conn.prepare_cached(sql)?.execute(params![run_id.as_str(), owner, not_before.as_millis()])? {
+        0 => Err(Error::LeaseLost { run_id: run_id.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn break_leases(conn: &Connection) -> Result<(), Fault> {
+    let sql = "UPDATE queue SET lease_owner = NULL, free_at = not_before WHERE lease_owner IS NOT NULL";
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}

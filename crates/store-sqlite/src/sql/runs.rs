@@ -1,0 +1,164 @@
+//! The `runs` rows: written by appends, read by lists and filters. Runs that are being deleted are in none of them.
+
+use rusqlite::{Connection, Row, ToSql, params};
+use servo_canon::Digest;
+use servo_model::{RunId, RunStatus, TenantId};
+use servo_store::runs::{RunQuery, Visible};
+use servo_store::{Error, RunRow, Scope, StreamAppend};
+
+use crate::codec::{self, int};
+use crate::error::{Fault, is_unique};
+
+const COLUMNS: &str = "run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, request_key, \
+                       created_at, finished_at, changed_seq, quarantined";
+
+fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
+    Ok(RunRow {
+        run_id: codec::run_id(row, 0)?,
+        tenant: codec::tenant(row, 1)?,
+        project: row.get(2)?,
+        environment: row.get(3)?,
+        plan_id: row.get(4)?,
+        plan_version: row.get(5)?,
+        status: codec::spelled(row, 6, RunStatus::parse)?,
+        visible: codec::spelled(row, 7, Visible::parse)?,
+        request_key: codec::maybe_digest(row, 8)?,
+        created_at: codec::time(row, 9)?,
+        finished_at: codec::maybe_time(row, 10)?,
+        changed_seq: codec::count(row, 11)?,
+        quarantined: row.get(12)?,
+    })
+}
+
+/// The row of a new run, under the id and tenant of its stream.
+pub(crate) fn create(conn: &Connection, stream: &StreamAppend) -> Result<(), Fault> {
+    let row = stream.row.as_ref().ok_or_else(|| Error::Invalid {
+        field: "row".to_owned(),
+        reason: "a new run brings its row".to_owned(),
+    })?;
+    let (run_id, tenant) = (stream.run_id.clone(), stream.tenant.clone());
+    insert_new(conn, &RunRow { run_id, tenant, ..row.clone() })
+}
+
+/// Inserts a row, or says which of the two things that must be unique is taken.
+pub(crate) fn insert_new(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
+    match insert(conn, row) {
+        Err(Fault::Sql(error)) if is_unique(&error) => {}
+        other => return other,
+    }
+    if exists(conn, &row.run_id)? {
+        return Err(Error::RunExists { run_id: row.run_id.clone() }.into());
+    }
+    let earlier = match row.request_key {
+        Some(key) => find_request(conn, &row.tenant, key)?,
+        None => None,
+    };
+    Err(earlier.map_or_else(
+        || Error::Corrupt { detail: format!("run {} is neither new nor there", row.run_id) },
+        |run_id| Error::RequestExists { run_id },
+    )
+    .into())
+}
+
+pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
+    let sql = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, \
+               request_key, created_at, finished_at, changed_seq, quarantined) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    conn.prepare_cached(sql)?.execute(params![
+        row.run_id.as_str(),
+        row.tenant.as_str(),
+        row.project,
+        row.environment,
+        row.plan_id,
+        row.plan_version,
+        row.status.as_str(),
+        row.visible.as_str(),
+        row.request_key.as_ref().map(Digest::as_bytes),
+        row.created_at.as_millis(),
+        row.finished_at.map(|at| at.as_millis()),
+        int(row.changed_seq),
+        row.quarantined,
+    ])?;
+    Ok(())
+}
+
+/// Everything but what a run keeps for life: its request, its first moment, and being set aside.
+pub(crate) fn update(conn: &Connection, run_id: &RunId, row: &RunRow) -> Result<(), Fault> {
+    let sql = "UPDATE runs SET project = ?2, environment = ?3, plan_id = ?4, plan_version = ?5, status = ?6, \
+               visible = ?7, finished_at = ?8, changed_seq = ?9 WHERE run_id = ?1";
+    conn.prepare_cached(sql)?.execute(params![
+        run_id.as_str(),
+        row.project,
+        row.environment,
+        row.plan_id,
+        row.plan_version,
+        row.status.as_str(),
+        row.visible.as_str(),
+        row.finished_at.map(|at| at.as_millis()),
+        int(row.changed_seq),
+    ])?;
+    Ok(())
+}
+
+/// Whether the id is taken, also by a run that is being deleted.
+pub(crate) fn exists(conn: &Connection, run_id: &RunId) -> Result<bool, Fault> {
+    Ok(conn.prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1")?.exists([run_id.as_str()])?)
+}
+
+pub(crate) fn get(conn: &Connection, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM runs WHERE run_id = ?1 AND purging = 0");
+    let mut found = conn.prepare_cached(&sql)?;
+    let mut rows = found.query([run_id.as_str()])?;
+    let row = rows.next()?.map(run_row).transpose()?;
+    Ok(row.filter(|row| scope.covers(&row.tenant)))
+}
+
+pub(crate) fn list(conn: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>, Fault> {
+    // The system stream is a row like others and no run.
+    let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE purging = 0 AND run_id <> '_system'");
+    let mut values: Vec<(&str, &dyn ToSql)> = Vec::new();
+    let tenant = match scope {
+        Scope::Tenant(tenant) => Some(tenant.as_str()),
+        Scope::System => None,
+    };
+    let visible = query.visible.map(Visible::as_str);
+    let before = query.before.as_ref().map(RunId::as_str);
+    if let Some(tenant) = &tenant {
+        sql.push_str(" AND tenant_id = :tenant");
+        values.push((":tenant", tenant));
+    }
+    if let Some(visible) = &visible {
+        sql.push_str(" AND visible = :visible");
+        values.push((":visible", visible));
+    }
+    if let Some(plan) = &query.plan_id {
+        sql.push_str(" AND plan_id = :plan");
+        values.push((":plan", plan));
+    }
+    if let Some(before) = &before {
+        sql.push_str(" AND run_id < :before");
+        values.push((":before", before));
+    }
+    sql.push_str(" ORDER BY run_id DESC LIMIT :limit");
+    values.push((":limit", &query.limit));
+    let mut found = conn.prepare_cached(&sql)?;
+    let mut rows = found.query(&values[..])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.push(run_row(row)?);
+    }
+    Ok(list)
+}
+
+pub(crate) fn find_request(conn: &Connection, tenant: &TenantId, key: Digest) -> Result<Option<RunId>, Fault> {
+    let mut found = conn.prepare_cached("SELECT run_id FROM runs WHERE tenant_id = ?1 AND request_key = ?2")?;
+    let mut rows = found.query(params![tenant.as_str(), key.as_bytes()])?;
+    rows.next()?.map(|row| codec::run_id(row, 0)).transpose()
+}
+
+pub(crate) fn count_active(conn: &Connection, tenant: &TenantId, most: u32) -> Result<u32, Fault> {
+    // The condition is the partial index's, word for word.
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE tenant_id = ?1 AND run_id <> '_system' \
+               AND purging = 0 AND status IN ('RUNNING', 'PAUSED') LIMIT ?2)";
+    Ok(conn.prepare_cached(sql)?.query_row(params![tenant.as_str(), most], |row| row.get(0))?)
+}
