@@ -24,8 +24,10 @@ pub(crate) fn enforce(
     let ends = decision.facts.iter().any(|fact| {
         matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
     });
-    // A failure may skip more steps than there is room for. A begin is needed to end the run, and there is one a round.
-    if (ends && (!steps || after <= policy.events_per_run_max)) || matches!(command, Command::Begin) {
+    // A failure may skip more steps than there is room for. One begin a round and one drain timeout a pause are few
+    // enough for the reserve, and refused they would come back for ever.
+    let comes_back = matches!(command, Command::Begin | Command::Tick);
+    if (ends && (!steps || after <= policy.events_per_run_max)) || comes_back {
         return Ok(());
     }
     let refusal = Refusal::EventLimit(policy.events_per_run_max);

@@ -243,14 +243,18 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Tenants' calls and appends never delete a run; the engine does. Nobody updates an event, or has a say in its transaction
+-- and number.
 GRANT USAGE ON SCHEMA servo TO servo_app, servo_engine;
 GRANT SELECT ON meta TO servo_app, servo_engine;
 GRANT SELECT ON secret TO servo_engine;
-GRANT SELECT, INSERT, UPDATE, DELETE ON runs, snapshots, timers, queue, dispatches, outbox, dead_letters, alerts
-    TO servo_app, servo_engine;
 GRANT SELECT, INSERT, UPDATE ON authority, cursors TO servo_app, servo_engine;
--- No UPDATE, and no say in the transaction and the number of an event.
-GRANT SELECT, DELETE ON events, blobs TO servo_app, servo_engine;
+GRANT SELECT, INSERT, UPDATE ON runs, snapshots TO servo_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON timers, queue, dispatches TO servo_app;
+GRANT SELECT ON events, blobs, alerts, outbox, dead_letters TO servo_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON runs, snapshots, timers, queue, dispatches, outbox, dead_letters, alerts
+    TO servo_engine;
+GRANT SELECT, DELETE ON events, blobs TO servo_engine;
 GRANT INSERT (run_seq, run_id, tenant_id, payload) ON blobs TO servo_app, servo_engine;
 GRANT INSERT (run_seq, emitted_at, occurred_at, event_id, store_epoch, run_id, tenant_id, event_type, idempotency_key,
     emitted_by, payload, blob_digest) ON events TO servo_app, servo_engine;

@@ -10,13 +10,14 @@ mod judge;
 mod load;
 mod writes;
 
-use servo_store::{Append, Appended, Error, Result};
+use std::collections::VecDeque;
+
+use servo_store::{Append, Appended, DispatchChange, Error, Expected, Result};
 
 use self::writes::Writes;
 pub(crate) use self::writes::{EventWrite, NewRun, QueueWrite};
 use crate::error::{Failure, Phase};
 use crate::pipeline::{Failed, Pipeline};
-use crate::pool::Connection;
 use crate::store::Core;
 
 /// An append that others get in the way of is tried this often.
@@ -28,28 +29,36 @@ enum Stop {
     Error(Error),
     /// The server refused a statement: somebody's in the batch, and everything is undone.
     Refused(Failure),
+    /// There was nothing to put together.
+    Apart,
 }
 
 /// Writes the appends and answers each. Never fails as a whole: what happens to the batch is every append's answer.
 pub(crate) async fn commit(core: &Core, appends: &[Append]) -> Vec<Result<Appended>> {
-    if appends.len() > 1 {
-        match transact(core, appends).await {
-            Ok(answers) => return answers,
-            Err(Stop::Error(error)) => return appends.iter().map(|_| Err(error.clone())).collect(),
-            Err(Stop::Refused(_)) => {}
-        }
-    }
+    let together: Vec<_> = appends.iter().filter(|append| !crosses_tenants(append)).collect();
+    let mut batch = if together.len() > 1 { Box::pin(transact(core, &together)).await } else { Err(Stop::Apart) };
     let mut answers = Vec::with_capacity(appends.len());
     for append in appends {
-        answers.push(alone(core, append).await);
+        answers.push(match &mut batch {
+            Ok(answers) if !crosses_tenants(append) => answers.pop_front().unwrap_or(Err(Error::Closed)),
+            Err(Stop::Error(error)) if !crosses_tenants(append) => Err(error.clone()),
+            _ => Box::pin(alone(core, append)).await,
+        });
     }
     answers
 }
 
+/// The operator's word on a dispatch rides on the system stream, whoever's dispatch it is.
+fn crosses_tenants(append: &Append) -> bool {
+    let system = append.streams.iter().filter(|stream| stream.run_id.is_system());
+    let mut changes = system.flat_map(|stream| &stream.dispatches);
+    changes.any(|change| !matches!(change, DispatchChange::Queue { .. }))
+}
+
 async fn alone(core: &Core, append: &Append) -> Result<Appended> {
     for attempt in 1..=ATTEMPTS_MAX {
-        match transact(core, std::slice::from_ref(append)).await {
-            Ok(mut answers) => return answers.swap_remove(0),
+        match transact(core, &[append]).await {
+            Ok(mut answers) => return answers.pop_front().unwrap_or(Err(Error::Closed)),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Refused(failure)) if !failure.is_contention() => return Err(failure.into_error(Phase::Open)),
             // Whoever was in the way has finished and can be seen now. If not, row security hides it.
@@ -58,7 +67,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
                     return Err(hidden);
                 }
             }
-            Err(Stop::Refused(_)) => {}
+            Err(Stop::Refused(_) | Stop::Apart) => {}
         }
     }
     Err(Error::Unavailable { detail: "others change the same rows".to_owned(), maybe_written: false })
@@ -67,7 +76,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
 /// The error for an id that exists with another tenant. An append that starts several runs may name the wrong one of
 /// them, which tells its writer no less: ids are chosen anew.
 fn hidden(append: &Append, failure: &Failure) -> Option<Error> {
-    let new = || append.streams.iter().filter(|stream| stream.expected == servo_store::Expected::New);
+    let new = || append.streams.iter().filter(|stream| stream.expected == Expected::New);
     let dispatches = || append.streams.iter().flat_map(|stream| &stream.dispatches).map(judge::request_id);
     match failure.constraint()? {
         "runs_pkey" => new().next().map(|stream| Error::RunExists { run_id: stream.run_id.clone() }),
@@ -76,17 +85,22 @@ fn hidden(append: &Append, failure: &Failure) -> Option<Error> {
     }
 }
 
-async fn transact(core: &Core, appends: &[Append]) -> std::result::Result<Vec<Result<Appended>>, Stop> {
-    let connection = core.pools.borrow(&core.pools.append).await.map_err(Stop::Error)?;
+async fn transact(core: &Core, appends: &[&Append]) -> std::result::Result<VecDeque<Result<Appended>>, Stop> {
+    let pools = &core.pools;
+    let pool = if appends.iter().any(|append| crosses_tenants(append)) { &pools.engine } else { &pools.append };
+    let connection = pools.borrow(pool).await.map_err(Stop::Error)?;
     let mut pipeline = Pipeline::new();
     let read = load::ask(core, appends, &mut pipeline);
-    let loaded = match connection.send(pipeline).await {
+    let mut world = match connection.send(pipeline).await {
         Ok(answers) => read(answers).map_err(Stop::Error)?,
-        Err(failed) => return Err(refused_or(connection, failed, usize::MAX).await),
+        Err(Failed { failure, .. }) if failure.is_refusal() => {
+            connection.roll_back().await;
+            return Err(Stop::Refused(failure));
+        }
+        Err(failed) => return Err(Stop::Error(failed.failure.into_error(Phase::Open))),
     };
-    let mut world = loaded;
     let mut writes = Writes::default();
-    let answers: Vec<_> = appends.iter().map(|append| world.judge(append, &mut writes)).collect();
+    let answers: VecDeque<_> = appends.iter().map(|append| world.judge(append, &mut writes)).collect();
     if writes.is_empty() {
         connection.roll_back().await;
         return Ok(answers);
@@ -99,15 +113,10 @@ async fn transact(core: &Core, appends: &[Append]) -> std::result::Result<Vec<Re
             connection.release();
             Ok(answers)
         }
-        Err(failed) => Err(refused_or(connection, failed, commit).await),
+        Err(Failed { step, failure, .. }) if failure.is_refusal() && step < commit => {
+            connection.roll_back().await;
+            Err(Stop::Refused(failure))
+        }
+        Err(failed) => Err(Stop::Error(failed.into_error(commit))),
     }
-}
-
-/// A refusal undoes the transaction and leaves the connection usable; anything else costs the connection.
-async fn refused_or(connection: Connection, failed: Failed, commit: usize) -> Stop {
-    if failed.failure.is_refusal() && failed.step < commit {
-        connection.roll_back().await;
-        return Stop::Refused(failed.failure);
-    }
-    Stop::Error(failed.into_error(commit))
 }

@@ -4,8 +4,10 @@
 //! Writers are tasks and not callers: a caller who gives up leaves its append where it is and disturbs nobody.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use servo_store::{Append, Appended, Error, Result};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
@@ -159,7 +161,8 @@ async fn write(core: &Core, queue: &Queue, hints: &HintSender) {
             return;
         }
         let (appends, answers): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.append, job.answer)).unzip();
-        let results = append::commit(core, &appends).await;
+        // A panic here would be a bug of one batch; the others must go on. Its callers see their answers vanish.
+        let Ok(results) = AssertUnwindSafe(append::commit(core, &appends)).catch_unwind().await else { continue };
         if results.iter().any(Result::is_ok) {
             hints.wrote();
         }

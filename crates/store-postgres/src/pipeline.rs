@@ -76,10 +76,6 @@ impl<'a> Pipeline<'a> {
         self.steps.len() - 1
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.steps.len()
-    }
-
     pub(crate) async fn run(self, client: &ClientWrapper, patience: Duration) -> Result<Vec<Answer>, Failed> {
         // A step that was never reached counts as the first: the caller then assumes nothing about any of them.
         let timed_out = |_| Failed { step: 0, failure: Failure::Timeout, was_sent: true };

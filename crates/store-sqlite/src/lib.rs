@@ -11,11 +11,13 @@
 //! is lost by a crash or a power cut, a full disk refuses a write and keeps the rest, and an error of the disk itself
 //! stops all writing, because nobody can know then what is on it.
 
+// First, so that the others see its macro.
+#[macro_use]
+mod crashpoint;
+
 mod backup;
 mod codec;
 mod config;
-#[macro_use]
-mod crashpoint;
 mod error;
 mod lock;
 mod open;

@@ -153,7 +153,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// Names the file, and says in words what its first pages look like.
-fn explain(fault: Fault, conn: &Connection, path: &Path) -> Error {
+pub(crate) fn explain(fault: Fault, conn: &Connection, path: &Path) -> Error {
     if let Fault::Sql(rusqlite::Error::SqliteFailure(failure, _)) = &fault
         && failure.code == ErrorCode::NotADatabase
     {

@@ -33,5 +33,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod differential;
+pub mod faulty;
 pub mod fixtures;
 pub mod rng;
+pub mod wrap;

@@ -85,6 +85,9 @@ impl RunState {
         if body.logical_attempt_id != current.logical_attempt_id || !newer {
             return Applied::Duplicate;
         }
+        if current.status != StepStatus::Running {
+            return Applied::Illegal(format!("a {} attempt cannot be taken over", current.status.as_str()));
+        }
         current.engine_attempt_id = Some(body.engine_attempt_id);
         Applied::Changed
     }

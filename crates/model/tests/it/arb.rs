@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use servo_model::event::{EventBody, RootCause, RunFailed};
 use servo_model::{Event, RunState, RunStatus, StepStatus};
 
-use crate::support::{DIAMOND, at, beginning, body, completed, context, event, plan_ref, queued, run_id, started};
+use crate::support::{DIAMOND, at, beginning, body, context, event, plan_ref, queued, run_id, started};
 
 /// Steps of the plan and some that it does not name.
 fn step_id() -> impl Strategy<Value = &'static str> {
@@ -229,11 +229,12 @@ fn steps_next(state: &RunState, may_start: bool) -> Vec<EventBody> {
                 next.push(with("StepSkipped", json!({"status": "SKIPPED", "logicalAttemptId": attempt, "cause": "OPERATOR", "reason": ""})));
             }
             StepStatus::Running => {
-                next.push(completed(id, attempt, crate::samples::artifacts()));
-                let error = json!({"code": "C", "message": "m"});
-                next.push(with("StepFailed", json!({"status": "FAILED", "logicalAttemptId": attempt, "error": error})));
-                let engine = step.attempt.engine_attempt_id.unwrap_or(1) + 1;
-                next.push(with("StepTakenOver", json!({"logicalAttemptId": attempt, "engineAttemptId": engine})));
+                let engine = step.attempt.engine_attempt_id.unwrap_or(1);
+                next.push(with("StepCompleted", json!({"status": "SUCCESS", "logicalAttemptId": attempt,
+                    "engineAttemptId": engine, "artifacts": crate::samples::artifacts()})));
+                next.push(with("StepFailed", json!({"status": "FAILED", "logicalAttemptId": attempt,
+                    "engineAttemptId": engine, "error": {"code": "C", "message": "m"}})));
+                next.push(with("StepTakenOver", json!({"logicalAttemptId": attempt, "engineAttemptId": engine + 1})));
             }
             StepStatus::Failed => {
                 next.push(with("StepRetryScheduled", json!({"logicalAttemptId": attempt + 1, "notBefore": at(5)})));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{EventOutcome, KeyMode, StreamOutcome};
+use servo_store::log::{EventOutcome, KeyMode, QueueChange, StreamOutcome};
 use servo_store::{
     Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Error, Expected, Result, StreamAppend,
 };
@@ -79,13 +79,16 @@ impl World {
     }
 
     fn stream<'a>(&mut self, stream: &'a StreamAppend, writes: &mut Writes<'a>) -> Result<StreamOutcome> {
-        if stream.expected == Expected::New {
-            self.create(stream, writes)?;
-        } else {
-            let run = self.runs.get(&stream.run_id).filter(|run| run.tenant == stream.tenant).ok_or(Error::NotFound)?;
-            if let Some(adopted) = adopt(stream, run)? {
-                return Ok(adopted);
+        let is_new = stream.expected == Expected::New;
+        match self.runs.get(&stream.run_id) {
+            None if is_new => self.create(stream, writes)?,
+            Some(run) if run.tenant == stream.tenant => {
+                if let Some(adopted) = adopt(stream, run)? {
+                    return Ok(adopted);
+                }
             }
+            Some(_) if is_new => return Err(Error::RunExists { run_id: stream.run_id.clone() }),
+            Some(_) | None => return Err(Error::NotFound),
         }
         self.write(stream, writes)
     }
@@ -95,9 +98,6 @@ impl World {
             field: "row".to_owned(),
             reason: "a new run brings its row".to_owned(),
         })?;
-        if self.runs.contains_key(&stream.run_id) {
-            return Err(Error::RunExists { run_id: stream.run_id.clone() });
-        }
         if let Some(key) = row.request_key {
             let slot = (stream.tenant.clone(), key);
             if let Some(earlier) = self.requests.get(&slot) {
@@ -135,13 +135,13 @@ impl World {
         }
         writes.timer(stream);
         match &stream.queue {
-            servo_store::log::QueueChange::Keep => {}
-            servo_store::log::QueueChange::Put { not_before } => {
+            QueueChange::Keep => {}
+            QueueChange::Put { not_before } => {
                 run.queue_owner = None;
                 let put = QueueWrite::Put { tenant: &stream.tenant, not_before: *not_before };
                 writes.queue.insert(&stream.run_id, put);
             }
-            servo_store::log::QueueChange::Remove { leased_by } => {
+            QueueChange::Remove { leased_by } => {
                 if leased_by.is_some() && *leased_by != run.queue_owner {
                     return Err(Error::LeaseLost { run_id: stream.run_id.clone() });
                 }
@@ -255,10 +255,11 @@ fn adopt(stream: &StreamAppend, run: &RunView) -> Result<Option<StreamOutcome>> 
     let existing: Vec<_> = stream.events.iter().map(|event| run.keys.get(&event.idempotency_key)).collect();
     let all_exist = !existing.is_empty() && existing.iter().all(Option::is_some);
     let in_sequence = match stream.expected {
+        Expected::New => Err(Error::RunExists { run_id: stream.run_id.clone() }),
         Expected::Seq(expected) if expected != run.head => {
             Err(Error::Conflict { run_id: stream.run_id.clone(), expected, actual: run.head })
         }
-        _ => Ok(()),
+        Expected::Seq(_) | Expected::Any => Ok(()),
     };
     let first = stream.events.iter().zip(&existing).find_map(|(event, found)| Some((event, (*found)?)));
     if let Some((event, found)) = first

@@ -58,7 +58,7 @@ struct Steps {
 /// Adds the statements and gives back how to read their answers.
 pub(super) fn ask<'a>(
     core: &'a Core,
-    appends: &'a [Append],
+    appends: &[&'a Append],
     pipeline: &mut Pipeline<'a>,
 ) -> impl FnOnce(Vec<Answer>) -> Result<World> + use<'a> {
     let wanted = Wanted::of(appends);
@@ -106,14 +106,13 @@ pub(super) fn ask<'a>(
 }
 
 impl<'a> Wanted<'a> {
-    fn of(appends: &'a [Append]) -> Self {
+    fn of(appends: &[&'a Append]) -> Self {
         let streams = || appends.iter().flat_map(|append| &append.streams);
-        let known = || streams().filter(|stream| stream.expected != Expected::New);
         let new = || streams().filter(|stream| stream.expected == Expected::New);
         let unique = |ids: BTreeSet<&'a str>| ids.into_iter().collect();
         Self {
             runs: unique(streams().map(|stream| stream.run_id.as_str()).collect()),
-            keys: known()
+            keys: streams()
                 .flat_map(|stream| stream.events.iter().map(|event| (&stream.run_id, event.idempotency_key)))
                 .collect(),
             requests: new().filter_map(|stream| Some((&stream.tenant, stream.row.as_ref()?.request_key?))).collect(),
@@ -183,14 +182,14 @@ fn asks_lease(stream: &StreamAppend) -> bool {
 }
 
 /// The tenants whose rows the transaction may see. An id has no comma.
-fn tenants(appends: &[Append]) -> String {
+fn tenants(appends: &[&Append]) -> String {
     let tenants: BTreeSet<&str> =
         appends.iter().flat_map(|append| &append.streams).map(|stream| stream.tenant.as_str()).collect();
     tenants.into_iter().collect::<Vec<_>>().join(",")
 }
 
 /// Runs, and the requests of new ones: two starts of the same request wait for each other.
-fn locks(appends: &[Append]) -> Vec<i64> {
+fn locks(appends: &[&Append]) -> Vec<i64> {
     let mut locks = BTreeSet::new();
     for stream in appends.iter().flat_map(|append| &append.streams) {
         locks.insert(lock::run(&stream.run_id));

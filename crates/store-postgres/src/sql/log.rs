@@ -213,6 +213,7 @@ fn position_params<'a>(position: Position) -> Vec<Param<'a>> {
 #[async_trait]
 impl LogStore for PostgresStore {
     async fn now(&self) -> Result<Timestamp> {
+        self.core.check_open()?;
         if let Some(now) = self.core.injected_now() {
             return Ok(Timestamp::from_millis(now));
         }
@@ -250,6 +251,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {
+        self.core.check_open()?;
         let seq = rows::exact("run_seq", snapshot.run_seq)?;
         let connection = self.core.pools.borrow(&self.core.pools.tenant).await?;
         let mut pipeline = Pipeline::new();
@@ -294,6 +296,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
+        self.core.check_open()?;
         if until <= after {
             return Ok(0);
         }

@@ -1,5 +1,6 @@
 //! Dispatches: compare-and-set moves inside appends, and the readers of those that are open.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, StepId, TenantId, Timestamp};
@@ -101,11 +102,11 @@ fn settle(
 }
 
 fn dispatch_row(row: &Row<'_>) -> Result<DispatchRow, Fault> {
-    let step = match (row.get_ref(4)?.as_str_or_null(), row.get::<_, Option<u32>>(5)?) {
-        (Ok(Some(_)), Some(logical_attempt)) => {
+    let step = match (row.get_ref(4)?, row.get::<_, Option<u32>>(5)?) {
+        (ValueRef::Null, None) => None,
+        (ValueRef::Text(_), Some(logical_attempt)) => {
             Some(DispatchStep { step_id: codec::parse(row, 4, StepId::parse)?, logical_attempt })
         }
-        (Ok(None), None) => None,
         _ => return Err(corrupt("a dispatch has half a step").into()),
     };
     Ok(DispatchRow {
@@ -176,7 +177,6 @@ pub(crate) fn backlog(conn: &Connection) -> Result<Backlog, Fault> {
 
 /// Which of a run's dispatches to remove.
 pub(crate) enum Removed {
-    All,
     /// Those that are pending or notified.
     Open,
     /// Those that came to an end before a time.
@@ -184,18 +184,36 @@ pub(crate) enum Removed {
 }
 
 pub(crate) fn remove(tx: &mut Tx<'_>, run_id: &RunId, which: &Removed) -> Result<(), Fault> {
-    // Every state is removed by a statement of its own, so that the counts follow from what was deleted.
-    for state in DispatchState::ALL {
-        let is_open = matches!(state, DispatchState::Pending | DispatchState::Notified);
-        let before = match which {
-            Removed::All => None,
-            Removed::Open if is_open => None,
-            Removed::EndedBefore(before) if !is_open => Some(before.as_millis()),
-            Removed::Open | Removed::EndedBefore(_) => continue,
-        };
-        let sql = "DELETE FROM dispatches WHERE run_id = ?1 AND state = ?2 AND (?3 IS NULL OR changed_at < ?3)";
-        let removed = tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), state.as_str(), before])?;
-        tx.count(state, -i64::try_from(removed).unwrap_or(i64::MAX));
+    let (sql, before) = match which {
+        Removed::Open => (
+            "DELETE FROM dispatches WHERE run_id = ?1 AND state IN ('pending', 'notified') AND ?2 IS NULL \
+             RETURNING state",
+            None,
+        ),
+        Removed::EndedBefore(before) => (
+            "DELETE FROM dispatches WHERE run_id = ?1 AND state IN ('delivered', 'failed') AND changed_at < ?2 \
+             RETURNING state",
+            Some(before.as_millis()),
+        ),
+    };
+    delete(tx, sql, params![run_id.as_str(), before]).map(|_| ())
+}
+
+/// Removes up to `limit` dispatches of a run, whatever their state. Says how many.
+pub(crate) fn remove_some(tx: &mut Tx<'_>, run_id: &RunId, limit: u32) -> Result<usize, Fault> {
+    let sql = "DELETE FROM dispatches WHERE rowid IN (SELECT rowid FROM dispatches WHERE run_id = ?1 LIMIT ?2) \
+               RETURNING state";
+    delete(tx, sql, params![run_id.as_str(), limit])
+}
+
+/// The counts follow from what was deleted.
+fn delete(tx: &mut Tx<'_>, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Result<usize, Fault> {
+    let mut deleted = 0;
+    let mut found = tx.conn.prepare_cached(sql)?;
+    let mut rows = found.query(params)?;
+    while let Some(row) = rows.next()? {
+        tx.count(codec::spelled(row, 0, DispatchState::parse)?, -1);
+        deleted += 1;
     }
-    Ok(())
+    Ok(deleted)
 }

@@ -47,7 +47,7 @@ pub(crate) fn sequence(seed: u64, damage: Damage, checks: Checks, coverage: &mut
     for op in generate::policy(&mut rng) {
         outcome = outcome.and_then(|()| play(&mut checker, op));
     }
-    let length = 3 + rng.below(40);
+    let length = 3 + rng.below(30);
     for _ in 0..length {
         if outcome.is_err() {
             break;

@@ -93,7 +93,12 @@ impl Watch {
             }
             // Recorded; they move nothing by themselves.
             B::SignalAccepted(b) => self.counted(2, b.logical_attempt_id),
-            B::SignalRejected(b) => self.counted(3, b.logical_attempt_id),
+            B::SignalRejected(b) => {
+                if self.status.is_some_and(RunStatus::is_terminal) {
+                    return Err("a run that ended records a signal".to_owned());
+                }
+                self.counted(3, b.logical_attempt_id)
+            }
             B::DrainTimedOut(b) => {
                 if self.status != Some(RunStatus::Paused) || b.logical_attempt_id != self.counts[0] {
                     return Err("a drain times out in the pause it belongs to".to_owned());

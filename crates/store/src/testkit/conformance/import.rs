@@ -113,12 +113,14 @@ pub(super) async fn a_taken_request_is_refused(ctx: &Context) {
     ctx.store.import_run(row, events).await.unwrap();
 }
 
+type Breaker = fn(&mut Vec<StoredEvent>);
+
 /// ES-004: sequences from outside are taken only where they can be a run's.
 pub(super) async fn a_broken_export_is_refused(ctx: &Context) {
     let whole = || imported(ctx, "inv_1", &[1, 2, 3]);
     let (row, none) = imported(ctx, "inv_1", &[]);
     refused!(ctx.store.import_run(row, none).await, Error::Invalid { field, .. } if field == "events");
-    let breakers: [(&str, fn(&mut Vec<StoredEvent>)); 5] = [
+    let breakers: [(&str, Breaker); 5] = [
         ("events/2/runSeq", |events| events[2].run_seq = 2),
         ("events/1/runSeq", |events| events.swap(0, 1)),
         ("events/0/runSeq", |events| events[0].run_seq = 0),

@@ -92,7 +92,7 @@ pub(super) fn letter_text(row: &DeadLetter, places: &[Position]) -> String {
     format!("{} {run_id} {run_seq} {tenant} {attempts} {last_error} {buried_at}", place_text(*position, places))
 }
 
-fn list<T>(rows: Vec<T>, tell: impl Fn(&T) -> String) -> String {
+fn list<T>(rows: &[T], tell: impl Fn(&T) -> String) -> String {
     format!("{:?}", rows.iter().map(tell).collect::<Vec<_>>())
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         }
         Op::ReadRun { scope, run_id, after, limit } => {
             let page = store.read_run(scope, run_id, *after, *limit).await;
-            Answer::told(page, |page| format!("head {}: {}", page.head_seq, list(page.events, event_text)))
+            Answer::told(page, |page| format!("head {}: {}", page.head_seq, list(&page.events, event_text)))
         }
         Op::SnapshotAt { scope, run_id, seq_max } => Answer::of(store.snapshot_at(scope, run_id, *seq_max).await),
         Op::PutSnapshot { run_id, tenant, snapshot } => {
@@ -148,14 +148,14 @@ async fn apply_rows(op: &Op, store: &dyn Store, places: &[Position]) -> Answer {
         }
         Op::OutboxPut { note } => Answer::of(store.outbox_put(note.row(places)).await),
         Op::OutboxDue { limit } => {
-            Answer::told(store.outbox_due(*limit).await, |rows| list(rows, |row| note_text(row, places)))
+            Answer::told(store.outbox_due(*limit).await, |rows| list(&rows, |row| note_text(row, places)))
         }
         Op::OutboxLen => Answer::of(store.outbox_len().await),
         Op::OutboxDone { place } => Answer::of(store.outbox_done(places[*place]).await),
         Op::OutboxBury { note } => Answer::of(store.outbox_bury(note.row(places)).await),
         Op::DeadLetters { after, limit } => {
             let letters = store.dead_letters(places[*after], *limit).await;
-            Answer::told(letters, |rows| list(rows, |row| letter_text(row, places)))
+            Answer::told(letters, |rows| list(&rows, |row| letter_text(row, places)))
         }
         Op::Redrive { place } => Answer::of(store.redrive(place.map(|place| places[place])).await),
         Op::RaiseAlert { alert } => Answer::of(store.raise_alert(alert.clone()).await),

@@ -74,7 +74,7 @@ impl World<'_> {
     }
 
     fn event_id(&mut self) -> EventId {
-        EventId::from_u128(u128::from(self.rng.next()) << 64 | u128::from(self.rng.next()))
+        EventId::from_u128(u128::from(self.rng.number()) << 64 | u128::from(self.rng.number()))
     }
 
     fn request_id(&mut self) -> String {

@@ -11,7 +11,7 @@ use crate::lease::AuthorityChange;
 use crate::log::{Append, Expected, KeyMode, NewEvent, QueueChange, StoredEvent, StoredSnapshot, StreamAppend, TimerChange};
 use crate::position::Position;
 use crate::runs::{RunRow, Scope, Visible};
-use crate::testkit::fixtures::{PLAN_VERSION, dispatch_step, run_row, tenant};
+use crate::testkit::fixtures::{PLAN_VERSION, dispatch_step, new_event, run_id, run_row, tenant};
 
 /// Each run belongs to one tenant; two of them share the first.
 pub(super) fn tenant_of(run: usize) -> TenantId {
@@ -62,7 +62,7 @@ impl World<'_> {
 
     /// An append to a run: creating it if it is not there, mostly.
     async fn stream(&mut self, index: usize) -> StreamAppend {
-        let run_id = crate::testkit::fixtures::run_id(RUNS[index]);
+        let run_id = run_id(RUNS[index]);
         let head = self.model.read_run(&Scope::System, &run_id, 0, 1).await.ok().map(|page| page.head_seq);
         let create = if self.rng.one_in(10) { head.is_some() } else { head.is_none() };
         let owner = if self.rng.one_in(15) && !create { self.any_tenant() } else { tenant_of(index) };
@@ -189,17 +189,17 @@ impl World<'_> {
     pub(super) async fn import(&mut self) -> Op {
         // One that is not there, if there is one: the others are refused in one way only.
         let mut index = self.any_run().0;
-        for candidate in 0..RUNS.len() {
-            let run_id = crate::testkit::fixtures::run_id(RUNS[candidate]);
+        for (candidate, name) in RUNS.iter().enumerate() {
+            let run_id = run_id(name);
             if matches!(self.model.get_run(&Scope::System, &run_id).await, Ok(None)) {
                 index = candidate;
             }
         }
-        let (run_id, owner) = (crate::testkit::fixtures::run_id(RUNS[index]), tenant_of(index));
+        let (run_id, owner) = (run_id(RUNS[index]), tenant_of(index));
         let (mut events, mut run_seq) = (Vec::new(), 0);
         let mut sources = self.events(&run_id);
         if sources.is_empty() {
-            sources.push(crate::testkit::fixtures::new_event(&run_id, "first", 1, "test.noted"));
+            sources.push(new_event(&run_id, "first", 1, "test.noted"));
         }
         for event in sources {
             run_seq += 1 + self.rng.below(3);

@@ -1,0 +1,20 @@
+//! A typed client of the REST API: one method per endpoint, one error, a follower for event streams.
+//!
+//! It sends what it is given and repeats nothing by itself, except that a follower reconnects where it was. Retries are the
+//! caller's decision: `runRequestId` and `signalId` make them safe.
+
+mod answer;
+mod backup;
+mod client;
+mod endpoints;
+mod error;
+mod file;
+mod follow;
+mod sse;
+
+pub use answer::Answer;
+pub use client::{Client, Options};
+pub use endpoints::RunFilter;
+pub use error::{Error, exit_code};
+pub use file::{AtomicFile, IfExists};
+pub use follow::{Followed, Follower};

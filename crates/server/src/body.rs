@@ -1,0 +1,174 @@
+//! Request bodies: read within limits of size, time and depth, parsed with the name of the field that is wrong.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use servo_model::limits::JSON_DEPTH_MAX;
+use servo_model::{Invalid, codes};
+
+use crate::app::App;
+use crate::error::{Answer, ApiError};
+
+/// A JSON object that fits `T`.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let Text(text) = Text::from_request(request, app).await?;
+        parse(&text, JSON_DEPTH_MAX).map(Json)
+    }
+}
+
+/// A body of text, not looked into.
+#[derive(Debug)]
+pub(crate) struct Text(pub String);
+
+impl FromRequest<App> for Text {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let limit = app.runtime.engine().config().limits.request_body_bytes_max;
+        read(request.into_body(), limit, Duration::from_millis(app.config.body_timeout_ms)).await.map(Text)
+    }
+}
+
+/// Reads a whole body of UTF-8.
+pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answer<String> {
+    let reading = async {
+        let mut bytes = Vec::new();
+        let mut chunks = body.into_data_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body ended early"))?;
+            if bytes.len() + chunk.len() > bytes_max {
+                return Err(ApiError::new(codes::LIMIT_EXCEEDED).detail(format!("a body has at most {bytes_max} bytes")));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    };
+    let late = |_| ApiError::new(codes::MALFORMED_JSON).detail("the body did not arrive in time");
+    let bytes = tokio::time::timeout(within, reading).await.map_err(late)??;
+    String::from_utf8(bytes).map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body is not UTF-8"))
+}
+
+/// Parses a JSON object. Depth is checked first, because parts of a body may be kept as they are and read later by a
+/// parser that recurses.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer<T> {
+    check_depth(text, depth_max)?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().clone();
+        of_json(&error.into_inner(), &path)
+    })?;
+    json.end().map_err(|error| ApiError::new(codes::MALFORMED_JSON).detail(error.to_string()))?;
+    // Serde would also take a list of the fields in order, which no description of the API allows.
+    if !text.trim_start().starts_with('{') {
+        return Err(Invalid::new("", "the body is a JSON object").into());
+    }
+    Ok(parsed)
+}
+
+fn of_json(error: &serde_json::Error, path: &serde_path_to_error::Path) -> ApiError {
+    if error.is_syntax() || error.is_eof() || error.is_io() {
+        return ApiError::new(codes::MALFORMED_JSON).detail(error.to_string());
+    }
+    let message = error.to_string();
+    let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason);
+    let mut parts: Vec<String> = path
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Enum { variant } => Some(variant.clone()),
+            Segment::Unknown => None,
+        })
+        .collect();
+    if let Some(name) = named_field(reason)
+        && parts.last().is_none_or(|last| last != name)
+    {
+        parts.push(name.to_owned());
+    }
+    Invalid::new(parts.join("/"), reason).into()
+}
+
+/// A missing or unknown field stands between backticks, and the path ends at the object around it.
+fn named_field(reason: &str) -> Option<&str> {
+    let rest = reason.strip_prefix("missing field `").or_else(|| reason.strip_prefix("unknown field `"))?;
+    rest.split_once('`').map(|(name, _)| name)
+}
+
+/// Counts brackets outside strings, without recursion.
+pub(crate) fn check_depth(text: &str, depth_max: usize) -> Answer<()> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > depth_max {
+            return Err(Invalid::new("", format!("the body is nested more than {depth_max} levels deep")).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use servo_wire::v1::StartRunRequest;
+
+    fn refused(text: &str) -> (String, String) {
+        let problem = parse::<StartRunRequest>(text, JSON_DEPTH_MAX).unwrap_err().problem;
+        (problem.code, problem.errors.first().map(|error| error.pointer.clone()).unwrap_or_default())
+    }
+
+    #[test]
+    fn the_wrong_field_is_named() {
+        let good = format!(
+            r#""sha256":"{}","schemaVersion":"1","planId":"p","planVersion":"1""#,
+            servo_canon::Digest::of(b"")
+        );
+        for (text, pointer) in [
+            ("{}".to_owned(), "/planRef"),
+            (r#"{"planRef":{}}"#.to_owned(), "/planRef/sha256"),
+            (r#"{"planRef":7}"#.to_owned(), "/planRef"),
+            (format!(r#"{{"planRef":{{{good},"colour":1}}}}"#), "/planRef/colour"),
+            (format!(r#"{{"planRef":{{{good}}},"extra":1}}"#), "/extra"),
+            (format!(r#"{{"planRef":{{{good}}},"notBefore":"soon"}}"#), "/notBefore"),
+            (format!(r#"{{"planRef":{{{good}}},"projectId":"a b"}}"#), "/projectId"),
+            (format!(r#"{{"planRef":{{{good}}},"approvalRequired":"yes"}}"#), "/approvalRequired"),
+            (r#"{"planRef":{"sha256":"xyz"}}"#.to_owned(), "/planRef/sha256"),
+            ("[]".to_owned(), ""),
+        ] {
+            assert_eq!(refused(&text), ("SCHEMA_VALIDATION_FAILED".to_owned(), pointer.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_json_is_told_apart_from_wrong_json() {
+        for text in ["", "{", "nonsense", r#"{"planRef":}"#, "{} trailing"] {
+            let (code, _) = refused(text);
+            assert!(code == "MALFORMED_JSON" || text.starts_with("{}"), "{text}: {code}");
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_to_the_level() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check_depth(&nested(64), 64).is_ok());
+        assert!(check_depth(&nested(65), 64).is_err());
+        assert!(check_depth(&nested(1_000_000), 64).is_err());
+        assert!(check_depth(&format!("\"{}\\\"[[\"", "[".repeat(100)), 64).is_ok());
+    }
+}

@@ -1,0 +1,129 @@
+//! Around every request: its ids, the limit on how many at once, panics, and the one place where problems are written.
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use servo_model::codes;
+
+use crate::app::App;
+use crate::error::ApiError;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+const CORRELATION_CHARS_MAX: usize = 128;
+
+/// What a request is called in logs and answers.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestInfo {
+    pub request_id: String,
+    /// The caller's, if it sent a plain one, else the request id.
+    pub correlation_id: String,
+}
+
+impl RequestInfo {
+    fn new(app: &App, headers: &HeaderMap) -> Self {
+        let engine = app.runtime.engine();
+        let request_id = engine.ids().event_id(engine.clock().now()).to_string();
+        let given = headers.get(&CORRELATION_ID).and_then(|value| value.to_str().ok());
+        let correlation_id = given.filter(|text| is_plain(text)).unwrap_or(&request_id).to_owned();
+        Self { request_id, correlation_id }
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=CORRELATION_CHARS_MAX).contains(&text.len()) && text.bytes().all(plain)
+}
+
+/// The outermost layer.
+pub(crate) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let info = RequestInfo::new(&app, request.headers());
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    request.extensions_mut().insert(info.clone());
+    let mut response = finish(next.run(request).await, &info, &path);
+    let status = response.status().as_u16();
+    let headers = response.headers_mut();
+    put(headers, REQUEST_ID, &info.request_id);
+    put(headers, CORRELATION_ID, &info.correlation_id);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    crate::metrics::request(method.as_str(), &route, status, started.elapsed());
+    tracing::debug!(request_id = %info.request_id, correlation_id = %info.correlation_id, %method, path, status, "answered");
+    response
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+/// Lets so many requests in at a time; one more is told to come back.
+pub(crate) async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
+    match app.requests.clone().try_acquire_owned() {
+        Ok(_permit) => next.run(request).await,
+        Err(_) => ApiError::busy("too many requests are under way").into_response(),
+    }
+}
+
+/// A handler panicked. The panic hook has told the log what and where.
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over")]
+pub(crate) fn panicked(_payload: Box<dyn std::any::Any + Send>) -> Response {
+    ApiError::new(codes::INTERNAL).cause("a handler panicked").into_response()
+}
+
+/// Writes the problem of a refused request. Refusals of the framework itself get the same form.
+fn finish(mut response: Response, info: &RequestInfo, path: &str) -> Response {
+    let error = match response.extensions_mut().remove::<ApiError>() {
+        Some(error) => error,
+        None if is_answered(&response) => return response,
+        None => of_status(response.status()),
+    };
+    let mut problem = *error.problem;
+    if problem.status >= 500 {
+        let cause = error.cause.as_deref().unwrap_or("unknown");
+        tracing::error!(request_id = %info.request_id, code = problem.code, path, cause, "request failed");
+    }
+    problem.instance = Some(path.to_owned());
+    problem.request_id = Some(info.request_id.clone());
+    problem.retry_after = error.retry_after.filter(|_| problem.status < 500);
+    let body = serde_json::to_string(&problem).expect("a problem of strings and numbers serialises");
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let allow = response.headers_mut().remove(ALLOW);
+    let mut answer = (status, Body::from(body)).into_response();
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(servo_wire::problem::CONTENT_TYPE));
+    if let Some(seconds) = error.retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(allow) = allow {
+        headers.insert(ALLOW, allow);
+    }
+    answer
+}
+
+/// A success, or a no that a handler has written itself (`/readyz`).
+fn is_answered(response: &Response) -> bool {
+    let json = || response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    response.status().as_u16() < 400 || json()
+}
+
+fn of_status(status: StatusCode) -> ApiError {
+    ApiError::new(match status {
+        StatusCode::NOT_FOUND => codes::NOT_FOUND,
+        StatusCode::METHOD_NOT_ALLOWED => codes::METHOD_NOT_ALLOWED,
+        StatusCode::PAYLOAD_TOO_LARGE => codes::LIMIT_EXCEEDED,
+        status if status.is_client_error() => codes::INVALID_PARAMETER,
+        _ => codes::INTERNAL,
+    })
+}

@@ -1,0 +1,143 @@
+//! LISTEN and NOTIFY, only to shorten a wait. All commits that carry a NOTIFY queue behind one lock of the server, so
+//! none of ours does: after a while of writing a single one is sent by itself, and nobody who misses it misses anything,
+//! because readers poll.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use servo_store::Result;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+use tokio_postgres::{AsyncMessage, NoTls};
+
+use crate::config::Config;
+use crate::pipeline::params;
+use crate::store::Core;
+use crate::{pool, tasks};
+
+/// At most one NOTIFY in this time.
+const NOTIFY_EVERY: Duration = Duration::from_millis(20);
+
+/// Between two attempts to listen again.
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+const NOTIFY: &str = "SELECT pg_notify('servo_log', $1)";
+const LISTEN: &str = "LISTEN servo_log";
+
+#[derive(Debug)]
+pub(crate) struct Hints {
+    sender: HintSender,
+    is_stopped: watch::Sender<bool>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HintSender {
+    hint: Arc<watch::Sender<u64>>,
+    wrote: Arc<Notify>,
+}
+
+impl HintSender {
+    /// Something was committed: tell this process at once and the others soon.
+    pub(crate) fn wrote(&self) {
+        self.bump();
+        self.wrote.notify_one();
+    }
+
+    fn bump(&self) {
+        self.hint.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Hints {
+    pub(crate) fn start(config: &Config, core: &Arc<Core>) -> Result<Self> {
+        let sender = HintSender { hint: Arc::new(watch::Sender::new(0)), wrote: Arc::new(Notify::new()) };
+        let is_stopped = watch::Sender::new(false);
+        let mut running = Vec::new();
+        if config.hints {
+            let driver = pool::driver_config(config)?;
+            let (core, hints, stopped) = (Arc::clone(core), sender.clone(), is_stopped.subscribe());
+            running.push(tasks::spawn(async move { until(stopped, notify(&core, &hints)).await }));
+            let (hints, stopped) = (sender.clone(), is_stopped.subscribe());
+            running.push(tasks::spawn(async move { until(stopped, listen(&driver, &hints)).await }));
+        }
+        Ok(Self { sender, is_stopped, tasks: Mutex::new(running) })
+    }
+
+    pub(crate) fn sender(&self) -> HintSender {
+        self.sender.clone()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.sender.hint.subscribe()
+    }
+
+    pub(crate) fn stop(&self) {
+        self.is_stopped.send_replace(true);
+    }
+
+    pub(crate) async fn finish(&self) {
+        self.stop();
+        let running = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in running {
+            let _ = task.await;
+        }
+    }
+}
+
+async fn until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+        () = work => {}
+    }
+}
+
+async fn notify(core: &Core, hints: &HintSender) {
+    let mut pace = tokio::time::interval(NOTIFY_EVERY);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        hints.wrote.notified().await;
+        // Lost if no connection is free: the readers' polling is the truth.
+        if let Ok(connection) = core.pools.borrow(&core.pools.engine).await
+            && connection.once(NOTIFY, params![std::process::id().to_string()]).await.is_ok()
+        {
+            connection.release();
+        }
+        pace.tick().await;
+    }
+}
+
+async fn listen(driver: &tokio_postgres::Config, hints: &HintSender) {
+    let mut pace = tokio::time::interval(LISTEN_AGAIN_AFTER);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        pace.tick().await;
+        let _ = listen_once(driver, hints).await;
+    }
+}
+
+/// Until the connection ends.
+async fn listen_once(driver: &tokio_postgres::Config, hints: &HintSender) -> std::result::Result<(), tokio_postgres::Error> {
+    let (client, mut connection) = driver.connect(NoTls).await?;
+    let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
+    let mut is_listening = false;
+    let mut listening = std::pin::pin!(client.batch_execute(LISTEN));
+    loop {
+        tokio::select! {
+            result = &mut listening, if !is_listening => {
+                result?;
+                is_listening = true;
+                // Something may have been said while nobody listened.
+                hints.bump();
+            }
+            message = messages.next() => match message {
+                Some(Ok(AsyncMessage::Notification(_))) => hints.bump(),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error),
+                None => return Ok(()),
+            },
+        }
+    }
+}

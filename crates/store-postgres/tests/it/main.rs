@@ -1,0 +1,14 @@
+//! The Postgres store against a real server. `SERVO_TEST_POSTGRES_URL` says where; `cargo xtask test` starts one.
+
+mod batch;
+mod catalog;
+mod conformance;
+mod connections;
+mod faults;
+mod guards;
+mod hints;
+mod migrations;
+mod outbox;
+mod proxy;
+mod support;
+mod tenants;

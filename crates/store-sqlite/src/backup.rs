@@ -1,0 +1,134 @@
+//! Copies of the whole store: taken while it works, and put back into an empty folder.
+//!
+//! Both write beside the target and rename at the end, so that a file with the target's name is always whole.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, params};
+use servo_store::{Error, Result};
+use tempfile::NamedTempFile;
+
+use crate::error::{Fault, corrupt, unavailable};
+use crate::lock::Lock;
+use crate::open::{self, make_folder, sync_folder};
+use crate::sql::admin;
+use crate::{DATABASE_FILE, schema};
+
+/// Added to the positions of a restored store. Events after the backup are lost, but readers may have seen them: no new
+/// event may come to stand at or before a position that a reader has passed.
+const POSITION_GAP: i64 = 1 << 32;
+
+/// Copies what `conn` sees at this moment to a new file.
+pub(crate) fn backup(conn: &Connection, path: &Path) -> Result<()> {
+    refuse_existing(path, "path")?;
+    let folder = folder_of(path);
+    let file = copy(conn, &folder, |_| Ok(()))?;
+    crashpoint!("sqlite.backup.before_rename");
+    put_in_place(file, path, &folder)
+}
+
+/// Puts a backup into a folder that has no store. The store must not be open, and the backup must be whole.
+pub fn restore(backup: &Path, data_dir: &Path) -> Result<()> {
+    schema::check_library(rusqlite::version_number())?;
+    if !backup.is_file() {
+        return Err(invalid("backup", "is not a file"));
+    }
+    let source = open::connect(backup, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    check(&source).map_err(|fault| open::explain(fault, &source, backup))?;
+    make_folder(data_dir)?;
+    let _lock = Lock::take(data_dir)?;
+    let target = data_dir.join(DATABASE_FILE);
+    for suffix in ["", "-wal", "-journal"] {
+        let mut name = target.clone().into_os_string();
+        name.push(suffix);
+        refuse_existing(Path::new(&name), "data_dir")?;
+    }
+    let file = copy(&source, data_dir, skip_positions)?;
+    crashpoint!("sqlite.restore.before_rename");
+    put_in_place(file, &target, data_dir)
+}
+
+fn check(source: &Connection) -> std::result::Result<(), Fault> {
+    schema::check(source)?;
+    let is_store = source.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'")?.exists([])?;
+    if !is_store {
+        return Err(corrupt("the file has no store in it").into());
+    }
+    match admin::integrity(source)?.first() {
+        None => Ok(()),
+        Some(problem) => Err(corrupt(problem.clone()).into()),
+    }
+}
+
+fn skip_positions(copy: &Connection) -> rusqlite::Result<()> {
+    let skipped =
+        copy.execute("UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'", params![POSITION_GAP])?;
+    if skipped == 0 {
+        copy.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)", params![POSITION_GAP])?;
+    }
+    Ok(())
+}
+
+/// One snapshot of the source as a file without a write-ahead log, on the disk.
+fn copy(
+    source: &Connection,
+    folder: &Path,
+    adapt: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+) -> Result<NamedTempFile> {
+    let failed = |error: std::io::Error| unavailable(format!("{}: {error}", folder.display()));
+    let file = tempfile::Builder::new().prefix(".servo-").suffix(".partial").tempfile_in(folder).map_err(failed)?;
+    let mut target = open::connect(file.path(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let copied = copy_pages(source, &mut target, adapt);
+    copied.map_err(|fault| open::explain(fault, &target, file.path()))?;
+    target.close().map_err(|(target, error)| open::explain(error.into(), &target, file.path()))?;
+    File::open(file.path()).and_then(|file| file.sync_all()).map_err(failed)?;
+    Ok(file)
+}
+
+fn copy_pages(
+    source: &Connection,
+    target: &mut Connection,
+    adapt: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+) -> std::result::Result<(), Fault> {
+    // The whole file is synced at the end; until then nobody knows it.
+    target.pragma_update(None, "synchronous", "off")?;
+    let pages = Backup::new(source, target)?;
+    // All pages in one step: the source stays at one moment while others write on.
+    match pages.step(-1)? {
+        StepResult::Done => {}
+        other => return Err(unavailable(format!("the copy did not finish: {other:?}")).into()),
+    }
+    drop(pages);
+    target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
+    adapt(target)?;
+    Ok(())
+}
+
+fn put_in_place(file: NamedTempFile, path: &Path, folder: &Path) -> Result<()> {
+    file.persist_noclobber(path).map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => invalid("path", "exists already"),
+        _ => unavailable(format!("{}: {}", path.display(), error.error)),
+    })?;
+    sync_folder(folder)
+}
+
+fn refuse_existing(path: &Path, field: &str) -> Result<()> {
+    match path.try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(invalid(field, &format!("{} exists already", path.display()))),
+        Err(error) => Err(unavailable(format!("{}: {error}", path.display()))),
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn invalid(field: &str, reason: &str) -> Error {
+    Error::Invalid { field: field.to_owned(), reason: reason.to_owned() }
+}
