@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -14,8 +15,8 @@ use servo_store::TimeSource;
 #[derive(Debug, Clone)]
 pub struct SimClock {
     inner: Arc<Mutex<Inner>>,
-    /// This node's clock minus the world's, in milliseconds.
-    skew_ms: i64,
+    /// This node's clock minus the world's, in milliseconds. Clones of a node's clock share it.
+    skew_ms: Arc<AtomicI64>,
 }
 
 #[derive(Debug)]
@@ -37,13 +38,18 @@ impl Default for SimClock {
 impl SimClock {
     pub fn new() -> Self {
         let inner = Inner { now: BEGINNING, next: 0, sleepers: BTreeMap::new() };
-        Self { inner: Arc::new(Mutex::new(inner)), skew_ms: 0 }
+        Self { inner: Arc::new(Mutex::new(inner)), skew_ms: Arc::default() }
     }
 
     /// The same time seen by a node whose clock is off.
     #[must_use]
     pub fn skewed(&self, skew_ms: i64) -> Self {
-        Self { inner: self.inner.clone(), skew_ms }
+        Self { inner: self.inner.clone(), skew_ms: Arc::new(AtomicI64::new(skew_ms)) }
+    }
+
+    /// Somebody sets this node's clock: its time jumps, sleeps that have begun do not.
+    pub fn set_skew(&self, skew_ms: i64) {
+        self.skew_ms.store(skew_ms, Ordering::Relaxed);
     }
 
     /// For stores: the world's time.
@@ -54,6 +60,12 @@ impl SimClock {
 
     pub(crate) fn now_shared(&self) -> Timestamp {
         Timestamp::from_millis(self.lock().now)
+    }
+
+    /// Moves the world to a later time at once, as if nobody had anything to do until then.
+    pub fn jump_to(&self, at: Timestamp) {
+        let mut inner = self.lock();
+        inner.now = inner.now.max(at.as_millis());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -78,7 +90,7 @@ impl SimClock {
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.lock().now + self.skew_ms)
+        Timestamp::from_millis(self.lock().now + self.skew_ms.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {

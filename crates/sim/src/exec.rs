@@ -17,8 +17,8 @@ use crate::clock::SimClock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
-/// Polls without which a run is taken to hang.
-const POLLS_MAX: u64 = 5_000_000;
+/// Polls after which a world is taken to run in circles.
+const POLLS_MAX: u64 = 20_000_000;
 
 /// The world: tasks, clock and seed.
 #[derive(Clone)]
@@ -27,6 +27,10 @@ pub struct Sim {
     spawned: Spawned,
     clock: SimClock,
 }
+
+/// The offset and prime of FNV-1a: the trace is compared, never trusted.
+const TRACE_BEGINNING: u64 = 0xcbf2_9ce4_8422_2325;
+const TRACE_PRIME: u64 = 0x0000_0100_0000_01b3;
 
 type Spawned = Arc<Mutex<Vec<(NodeId, BoxFuture<'static, ()>)>>>;
 type Ready = Arc<Mutex<BTreeSet<u64>>>;
@@ -37,6 +41,7 @@ struct Inner {
     ready: Ready,
     rng: StdRng,
     polls: u64,
+    trace: u64,
     paused: BTreeSet<NodeId>,
 }
 
@@ -70,6 +75,7 @@ impl Sim {
             ready: Ready::default(),
             rng: StdRng::seed_from_u64(seed),
             polls: 0,
+            trace: TRACE_BEGINNING,
             paused: BTreeSet::new(),
         };
         Self { inner: Rc::new(RefCell::new(inner)), spawned: Spawned::default(), clock: SimClock::new() }
@@ -79,9 +85,14 @@ impl Sim {
         &self.clock
     }
 
-    /// How many times a task was polled: part of the trace.
+    /// How many times a task was polled.
     pub fn polls(&self) -> u64 {
         self.inner.borrow().polls
+    }
+
+    /// A digest of everything that happened so far: which task went when.
+    pub fn trace(&self) -> u64 {
+        self.inner.borrow().trace
     }
 
     /// A number from the world's own randomness.
@@ -147,7 +158,7 @@ impl Sim {
         }
     }
 
-    /// Lets the world run until its clock reaches a time.
+    /// Lets the world run for a while.
     pub fn run_for(&self, duration: std::time::Duration) {
         let clock = self.clock.clone();
         self.block_on(async move { servo_runtime::Clock::sleep(&clock, duration).await });
@@ -183,6 +194,10 @@ impl Sim {
         let id = awake[inner.rng.random_range(0..awake.len())];
         ready.remove(&id);
         inner.polls += 1;
+        let now = u64::try_from(self.clock.now_shared().as_millis()).unwrap_or(0);
+        for part in [now, id] {
+            inner.trace = (inner.trace ^ part).wrapping_mul(TRACE_PRIME);
+        }
         assert!(inner.polls < POLLS_MAX, "the simulation does not end");
         let task = inner.tasks.remove(&id)?;
         let waker = Waker::from(Arc::new(TaskWaker { id, ready: inner.ready.clone() }));

@@ -32,6 +32,7 @@ pub struct MemStore {
     inner: Arc<Mutex<Inner>>,
     time: TimeSource,
     limits: Limits,
+    single_process: bool,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +95,13 @@ impl MemStore {
     pub fn new(time: TimeSource, limits: Limits, secret: [u8; 32]) -> Self {
         let mut inner = Inner { secret, ..Inner::default() };
         inner.runs.insert(RunId::system(), Run::new(system_row(time())));
-        Self { inner: Arc::new(Mutex::new(inner)), time, limits }
+        Self { inner: Arc::new(Mutex::new(inner)), time, limits, single_process: true }
+    }
+
+    /// The same store, presented as one that several processes may open at a time.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { single_process: false, ..self }
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>> {

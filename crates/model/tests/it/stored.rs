@@ -1,1 +1,68 @@
-//! x
+//! A state is stored as JSON and folded on later, perhaps by another process. Nothing may get lost on the way.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use servo_model::event::EventBody;
+use servo_model::{Event, RunState};
+
+use crate::arb::{any_log, plausible_log};
+use crate::support::{event, fold, log, queued, run_id};
+
+fn stored(state: &RunState) -> RunState {
+    let text = serde_json::to_string(state).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// ES-048: at every cut, the state comes back as it was, and folding on from it gives what folding from scratch gives.
+    #[test]
+    fn a_stored_state_folds_on(events in prop_oneof![any_log(), plausible_log()]) {
+        let whole = fold(&events);
+        let mut state = RunState::new(run_id());
+        for cut in 0..=events.len() {
+            let back = stored(&state);
+            prop_assert_eq!(&back, &state);
+            prop_assert_eq!(&back.fold(&events[cut..]), &whole);
+            if let Some(event) = events.get(cut) {
+                state = state.apply(event).0;
+            }
+        }
+    }
+
+    /// What an adapter gets is in the plan, and any JSON at all.
+    #[test]
+    fn any_plan_survives(number in any::<f64>().prop_filter("is JSON", |n| n.is_finite()), text in any::<String>(), big in any::<u64>()) {
+        let with = json!({"number": number, "text": text, "big": big, "list": [null, {"": []}]});
+        let plan = json!({"planId": "p", "planVersion": "1", "schemaVersion": "v1", "steps": [{"stepId": "a", "with": with}]});
+        let body = EventBody::RunQueued(Box::new(queued(Some(&plan.to_string()))));
+        let first = event(1, body);
+        let state = fold(std::slice::from_ref(&first));
+        prop_assert_eq!(&stored(&state), &state);
+        prop_assert_eq!(&state.plan.as_ref().unwrap().step(0).with, &with);
+        // And the event itself, as the public document and as the stored body.
+        prop_assert_eq!(&Event::from_json(&first.to_json()).unwrap(), &first);
+        prop_assert_eq!(&EventBody::decode(first.body.event_type(), &first.body.encode()).unwrap(), &first.body);
+    }
+
+    /// Stored bodies come back as they were.
+    #[test]
+    fn bodies_survive(events in any_log()) {
+        for event in &events {
+            let back = EventBody::decode(event.body.event_type(), &event.body.encode()).unwrap();
+            prop_assert_eq!(&back, &event.body);
+        }
+    }
+}
+
+/// A state that an earlier build stored is still read: fields are only ever added, with a default.
+#[test]
+fn a_state_of_the_first_version_is_read() {
+    let text = include_str!("../golden/v1/state.json");
+    let state: RunState = serde_json::from_str(text).unwrap();
+    let expected: Value = serde_json::from_str(include_str!("../golden/v1/state.snapshot.json")).unwrap();
+    assert_eq!(serde_json::to_value(servo_model::RunSnapshot::from(&state)).unwrap(), expected);
+    let more = log([crate::support::beginning(1).remove(0)]);
+    assert_eq!(state.clone().fold(&more), state);
+}

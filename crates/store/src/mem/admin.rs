@@ -35,7 +35,7 @@ impl AdminStore for MemStore {
             kind: "memory",
             engine_version: env!("CARGO_PKG_VERSION").to_owned(),
             schema_version: 1,
-            single_process: true,
+            single_process: self.single_process,
             size_bytes: 0,
             settings: Vec::new(),
         })

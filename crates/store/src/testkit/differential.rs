@@ -65,12 +65,13 @@ pub async fn run(
     ops: usize,
 ) -> Result<Coverage, Mismatch> {
     let mut rng = Rng::new(seed);
+    let mut memory = generate::Memory::default();
     let mut coverage = Coverage::default();
     let (mut seen_a, mut seen_b) = (Follower::default(), Follower::default());
     for step in 0..ops {
         let advance = if rng.one_in(12) { rng.below(400) } else { 0 };
         clock.advance(1 + i64::try_from(advance).unwrap_or(0));
-        let op = generate::next(&mut rng, a, clock, &seen_a).await;
+        let op = generate::next(&mut rng, &mut memory, a, clock, &seen_a).await;
         let (answer_a, answer_b) = if matches!(op, op::Op::Follow { .. }) {
             let answer_a = seen_a.follow(a, &op, 0).await;
             (answer_a, seen_b.follow(b, &op, seen_a.places.len()).await)

@@ -33,11 +33,21 @@ pub(super) fn request_ids() -> Vec<String> {
     of_runs.chain(OPERATOR.map(str::to_owned)).collect()
 }
 
+/// What earlier operations were, so that later ones can follow them up.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Who claimed queued runs last.
+    claimed_by: Option<String>,
+    /// Appends to be sent again, as after an unknown outcome.
+    append: Option<Op>,
+}
+
 /// Where a new operation comes from.
-pub(super) struct World<'a> {
-    pub(super) rng: &'a mut Rng,
-    pub(super) model: &'a dyn Store,
-    pub(super) now: Timestamp,
+struct World<'a> {
+    rng: &'a mut Rng,
+    memory: &'a mut Memory,
+    model: &'a dyn Store,
+    now: Timestamp,
     follower: &'a Follower,
 }
 
@@ -64,12 +74,24 @@ impl World<'_> {
         self.rng.pick(&OWNERS).to_owned()
     }
 
+    /// Who may hold a lease now.
+    fn claimer(&mut self) -> String {
+        match &self.memory.claimed_by {
+            Some(owner) if !self.rng.one_in(5) => owner.clone(),
+            _ => self.owner(),
+        }
+    }
+
     /// A time around now.
     fn near(&mut self) -> Timestamp {
         Timestamp::from_millis(self.now.as_millis() - 60 + self.rng.below(120) as i64)
     }
 
+    /// The start as often as all other places, because most lists are read from there.
     fn place(&mut self) -> Place {
+        if self.rng.one_in(2) {
+            return 0;
+        }
         self.rng.below(self.follower.places.len() as u64) as usize
     }
 
@@ -150,9 +172,25 @@ impl World<'_> {
 }
 
 /// Appends are half of all; of the rest, each kind comes about equally often.
-pub(super) async fn next(rng: &mut Rng, model: &dyn Store, clock: &ManualClock, follower: &Follower) -> Op {
-    let mut world = World { rng, model, now: clock.now(), follower };
-    if world.rng.one_in(2) { world.append().await } else { other(&mut world).await }
+pub(super) async fn next(
+    rng: &mut Rng,
+    memory: &mut Memory,
+    model: &dyn Store,
+    clock: &ManualClock,
+    follower: &Follower,
+) -> Op {
+    let mut world = World { rng, memory, model, now: clock.now(), follower };
+    if world.rng.one_in(2) {
+        return other(&mut world).await;
+    }
+    if let Some(repeated) = world.memory.append.clone()
+        && world.rng.one_in(12)
+    {
+        return repeated;
+    }
+    let op = world.append().await;
+    world.memory.append = Some(op.clone());
+    op
 }
 
 async fn other(world: &mut World<'_>) -> Op {
@@ -182,10 +220,11 @@ async fn other(world: &mut World<'_>) -> Op {
         }
         9 => Op::CountActive { tenant: world.any_tenant(), most: world.limit() },
         10 | 11 => {
-            let (owner, lease_ms) = (world.owner(), 5 + world.rng.below(60));
+            let (owner, lease_ms) = (world.owner(), 5 + world.rng.below(200));
+            world.memory.claimed_by = Some(owner.clone());
             Op::ClaimQueue { owner, lease_ms, limit: world.limit() }
         }
-        12 => Op::ReleaseQueue { run_id: world.any_run().1, owner: world.owner(), not_before: world.near() },
+        12 => Op::ReleaseQueue { run_id: world.any_run().1, owner: world.claimer(), not_before: world.near() },
         13 => {
             let after = if world.rng.one_in(3) { Some((world.near(), world.request_id())) } else { None };
             Op::OpenDispatches { epoch: world.rng.below(6), after, limit: world.limit() }
@@ -201,7 +240,7 @@ async fn other(world: &mut World<'_>) -> Op {
 }
 
 async fn maintenance(world: &mut World<'_>) -> Op {
-    match world.rng.below(19) {
+    match world.rng.below(21) {
         0 => Op::GetCursor { name: world.rng.pick(&CURSORS).to_owned() },
         1 | 2 => {
             let to = world.cursor();
@@ -220,13 +259,10 @@ async fn maintenance(world: &mut World<'_>) -> Op {
         5 => Op::OutboxDue { limit: world.limit() },
         6 => Op::OutboxLen,
         7 => Op::OutboxDone { place: world.place() },
-        8 => match world.note().await {
-            Some(note) => Op::OutboxBury { note },
-            None => Op::OutboxLen,
-        },
+        8 => Op::Redrive { place: None },
         9 => Op::DeadLetters { after: world.place(), limit: world.limit() },
         10 => {
-            let place = if world.rng.one_in(3) { None } else { Some(world.place()) };
+            let place = if world.rng.one_in(2) { None } else { Some(world.place()) };
             Op::Redrive { place }
         }
         11 | 12 => Op::RaiseAlert { alert: world.alert() },
@@ -238,7 +274,11 @@ async fn maintenance(world: &mut World<'_>) -> Op {
         15 => removal(world),
         16 => Op::TrimSystem { before: world.near(), limit: world.limit() },
         17 => world.import().await,
-        _ => Op::LogHead,
+        18 => Op::LogHead,
+        _ => match world.note().await {
+            Some(note) => Op::OutboxBury { note },
+            None => Op::LogHead,
+        },
     }
 }
 

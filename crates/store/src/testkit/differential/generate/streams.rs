@@ -20,7 +20,7 @@ pub(super) fn tenant_of(run: usize) -> TenantId {
 
 impl World<'_> {
     pub(super) async fn append(&mut self) -> Op {
-        let fence = self.fence(8).await;
+        let fence = self.fence(10).await;
         let authority = if self.rng.one_in(6) { Some(self.authority().await) } else { None };
         let mut streams = Vec::new();
         let first = self.any_run().0;
@@ -49,7 +49,7 @@ impl World<'_> {
             _ => self.owner(),
         };
         let lease_id = format!("lease-{}", self.rng.below(100));
-        let leased_until = self.now.plus(std::time::Duration::from_millis(10 + self.rng.below(150))).to_string();
+        let leased_until = self.now.plus(std::time::Duration::from_millis(30 + self.rng.below(900))).to_string();
         match self.rng.below(4) {
             0 | 1 => AuthorityChange::Acquire { owner, lease_id, leased_until },
             2 => {
@@ -64,7 +64,7 @@ impl World<'_> {
     async fn stream(&mut self, index: usize) -> StreamAppend {
         let run_id = run_id(RUNS[index]);
         let head = self.model.read_run(&Scope::System, &run_id, 0, 1).await.ok().map(|page| page.head_seq);
-        let create = if self.rng.one_in(10) { head.is_some() } else { head.is_none() };
+        let create = if self.rng.one_in(25) { head.is_some() } else { head.is_none() };
         let owner = if self.rng.one_in(15) && !create { self.any_tenant() } else { tenant_of(index) };
         let head = head.unwrap_or(0);
         let expected = match self.rng.below(10) {
@@ -88,9 +88,9 @@ impl World<'_> {
             2 => TimerChange::Clear,
             _ => TimerChange::Keep,
         };
-        stream.queue = match self.rng.below(8) {
+        stream.queue = match self.rng.below(10) {
             0 | 1 => QueueChange::Put { not_before: self.near() },
-            2 => QueueChange::Remove { leased_by: Some(self.owner()) },
+            2 if self.memory.claimed_by.is_some() => QueueChange::Remove { leased_by: Some(self.claimer()) },
             3 => QueueChange::Remove { leased_by: None },
             _ => QueueChange::Keep,
         };
@@ -115,7 +115,7 @@ impl World<'_> {
             let change = self.change(own, None).await;
             stream.dispatches.push(change);
         }
-        if self.rng.one_in(6) {
+        if self.rng.one_in(10) {
             stream.dispatches.push(DispatchChange::Fail { request_id: self.request_id(), reason: "operator".to_owned() });
         }
         stream
@@ -125,7 +125,7 @@ impl World<'_> {
     fn events(&mut self, run_id: &RunId) -> Vec<NewEvent> {
         let mut events: Vec<NewEvent> = Vec::new();
         for _ in 0..self.rng.below(4) {
-            let (step, attempt) = (self.rng.pick(&STEPS), 1 + self.rng.below(12) as u32);
+            let (step, attempt) = (self.rng.pick(&STEPS), 1 + self.rng.below(8) as u32);
             let event_type = self.rng.pick(&["test.noted", "test.done"]);
             let key = idempotency_key(run_id, step, attempt, event_type, PLAN_VERSION);
             if events.iter().any(|event| event.idempotency_key == key) {
@@ -162,7 +162,7 @@ impl World<'_> {
         use servo_model::contract::DispatchState as State;
         let standing = self.model.get_dispatch(&request_id).await.ok().flatten();
         let epoch = self.epoch().await;
-        let kind = if self.rng.one_in(6) {
+        let kind = if self.rng.one_in(12) {
             self.rng.below(6)
         } else {
             match standing.map(|row| row.state) {
