@@ -64,9 +64,9 @@ pub struct Global {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
-    /// How tables show times
-    #[arg(long, global = true, value_name = "STYLE", value_enum, default_value_t = TimeFormat::Relative)]
-    pub time_format: TimeFormat,
+    /// How times are shown [default: relative in tables, iso in lists of events]
+    #[arg(long, global = true, value_name = "STYLE", value_enum)]
+    pub time_format: Option<TimeFormat>,
 }
 
 impl Global {

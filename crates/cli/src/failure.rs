@@ -1,8 +1,13 @@
 //! How a command fails: one line what happened, one line what to do next, the code and the request id, an exit code.
 
+mod hint;
+
+use serde_json::json;
 use servo_model::Invalid;
 use servo_model::codes::Code;
 use servo_wire::Problem;
+
+use crate::output::style::{Color, Paint, clean};
 
 /// Exit codes. They are a contract with scripts.
 pub mod exit {
@@ -23,49 +28,118 @@ pub mod exit {
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub exit: u8,
-    /// What happened, in one line.
-    pub what: String,
-    /// What to do next, in one line.
-    pub hint: Option<String>,
+    what: String,
+    hint: Option<String>,
     /// The server's own words, or the same shape made here.
-    pub problem: Option<Box<Problem>>,
+    problem: Option<Box<Problem>>,
 }
 
 impl Failure {
+    /// `what` happened, in one line.
     pub fn new(exit: u8, what: impl Into<String>) -> Self {
         Self { exit, what: what.into(), hint: None, problem: None }
     }
 
-    /// Something is wrong with what the caller gave; `Invalid` names the field.
+    /// Something is wrong with what the caller gave.
     pub fn usage(what: impl Into<String>) -> Self {
         Self::new(exit::USAGE, what)
     }
 
+    /// Everything is said already, or there is nobody to say it to.
+    pub fn silent(exit: u8) -> Self {
+        Self::new(exit, "")
+    }
+
     /// A failure with a code of the table: what a server would have answered, and the exit code it would have led to.
     pub fn code(code: Code, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
         // Not `Problem::detail`, which keeps the details of server faults from remote callers: this caller is local.
-        let problem = Problem { detail: Some(detail.clone()), ..Problem::new(code) };
-        let what = format!("{}: {detail}", code.title);
-        let exit = servo_client::exit_code(code.status);
-        Self { exit, what, hint: None, problem: Some(Box::new(problem)) }
+        Self::problem(Problem { detail: Some(detail.into()), ..Problem::new(code) })
     }
 
     /// A document that is not what it should be.
     pub fn invalid(code: Code, invalid: &Invalid) -> Self {
-        let problem = Problem::new(code).field(invalid);
-        Self {
-            exit: exit::USAGE,
-            what: format!("{}: {invalid}", code.title),
-            hint: None,
-            problem: Some(Box::new(problem)),
-        }
+        Self::problem(Problem::new(code).field(invalid))
     }
 
+    pub fn problem(problem: Problem) -> Self {
+        let what = match &problem.detail {
+            Some(detail) => format!("{}: {detail}", problem.title),
+            None => problem.title.clone(),
+        };
+        let hint = hint::for_problem(&problem);
+        Self { exit: servo_client::exit_code(problem.status), what, hint, problem: Some(Box::new(problem)) }
+    }
+
+    /// What to do next, in one line.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Names what this was about, for a command that goes on with others.
+    #[must_use]
+    pub(crate) fn about(mut self, subject: &str) -> Self {
+        if !self.is_silent() {
+            self.what = format!("{subject}: {}", self.what);
+        }
+        self
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.what.is_empty()
+    }
+
+    /// For people.
+    pub(crate) fn text(&self, paint: Paint) -> String {
+        let mut text = format!("{} {}\n", paint.apply(Color::Red, "error:"), clean(&self.what));
+        // The first one is in the detail.
+        for error in self.problem.iter().flat_map(|problem| problem.errors.iter().skip(1)) {
+            text.push_str(&format!("       {}: {}\n", clean(&error.pointer), clean(&error.detail)));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{} {}\n", paint.apply(Color::Bold, "next:"), clean(hint)));
+        }
+        if let Some(problem) = &self.problem {
+            let request = problem.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
+            text.push_str(&paint.apply(Color::Dim, &clean(&format!("code {}{request}", problem.code))));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// For programs: the problem document.
+    pub(crate) fn document(&self) -> String {
+        match &self.problem {
+            Some(problem) => serde_json::to_string(problem).unwrap_or_default(),
+            None => {
+                let code = match self.exit {
+                    exit::USAGE => "USAGE",
+                    exit::RUN_FAILED => "RUN_FAILED",
+                    exit::TIMED_OUT => "TIMED_OUT",
+                    exit::UNAVAILABLE => "UNREACHABLE",
+                    exit::INTERRUPTED => "INTERRUPTED",
+                    _ => "CLIENT_ERROR",
+                };
+                // No status: there was no answer. The rest is as in a problem.
+                json!({"type": format!("urn:servo:error:{code}"), "title": self.what, "code": code}).to_string()
+            }
+        }
+    }
+}
+
+impl From<servo_client::Error> for Failure {
+    fn from(error: servo_client::Error) -> Self {
+        let (exit, what) = (error.exit_code(), error.to_string());
+        match error {
+            servo_client::Error::Api { problem, .. } => Self { exit, ..Self::problem(*problem) },
+            servo_client::Error::Unreachable { .. } => Self::new(exit, what)
+                .hint("start a server with `servo dev`, or name one with --server or SERVO_SERVER"),
+            servo_client::Error::Decode { .. } => Self::new(exit, what)
+                .hint("server and command line may differ: compare with `servo version --server URL`"),
+            servo_client::Error::Setup { .. } => Self::new(exit, what).hint("check --server, --token and --ca-file"),
+            servo_client::Error::File { .. } => Self::new(exit, what),
+        }
     }
 }
 
@@ -76,3 +150,58 @@ impl std::fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use servo_model::codes;
+
+    fn api(problem: Problem) -> Failure {
+        servo_client::Error::Api { status: problem.status, problem: Box::new(problem) }.into()
+    }
+
+    #[test]
+    fn a_refusal_says_what_happened_and_what_to_do() {
+        let mut problem = Problem::new(codes::RUN_NOT_FOUND).detail("inv_\x1b[2J1");
+        problem.request_id = Some("req_7".to_owned());
+        let failure = api(problem);
+        assert_eq!(failure.exit, exit::NOT_FOUND);
+        let expected = "\
+error: No such run: inv_ [2J1
+next: `servo runs list` shows the runs that are there
+code RUN_NOT_FOUND, request req_7
+";
+        assert_eq!(failure.text(Paint::new(false)), expected);
+        let document: serde_json::Value = serde_json::from_str(&failure.document()).unwrap();
+        assert_eq!(document["code"], "RUN_NOT_FOUND");
+        assert_eq!(document["requestId"], "req_7");
+    }
+
+    #[test]
+    fn every_wrong_field_is_named() {
+        let problem = Problem::new(codes::SCHEMA_VALIDATION_FAILED)
+            .field(&Invalid::new("b", "is unknown"))
+            .field(&Invalid::new("a", "is missing"));
+        let text = api(problem).text(Paint::new(false));
+        assert!(text.contains("/a: is missing"), "{text}");
+    }
+
+    #[test]
+    fn failures_without_an_answer_are_documents_too() {
+        let failure = Failure::from(servo_client::Error::Unreachable {
+            server: "http://127.0.0.1:1".to_owned(),
+            reason: "connection refused".to_owned(),
+        });
+        assert_eq!(failure.exit, exit::UNAVAILABLE);
+        let document: serde_json::Value = serde_json::from_str(&failure.document()).unwrap();
+        assert_eq!(document["code"], "UNREACHABLE");
+        assert!(failure.text(Paint::new(false)).contains("servo dev"));
+    }
+
+    #[test]
+    fn local_failures_keep_their_details() {
+        let failure = Failure::code(codes::STORE_CORRUPT, "page 7");
+        assert_eq!((failure.exit, failure.to_string().as_str()), (1, "The store's data is damaged: page 7"));
+        assert_eq!(Failure::code(codes::STORE_IN_USE, "x").exit, exit::CONFLICT);
+    }
+}

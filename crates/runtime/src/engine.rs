@@ -3,18 +3,21 @@
 //! Commands on one run are ordered inside a node by the run's slot, and between nodes by the sequence check of the
 //! append: who comes second reloads and decides again.
 
+mod admission;
 mod cache;
 mod commit;
 mod error;
+mod now;
 mod outcome;
 mod read;
 mod start;
+mod withdraw;
 
 use std::sync::Arc;
 
 use servo_canon::Digest;
 use servo_machine::Command;
-use servo_model::{RunId, RunState, Timestamp};
+use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::{Fence, Scope, Store};
 
 use crate::clock::Clock;
@@ -23,6 +26,7 @@ use crate::ids::Ids;
 use crate::loops::inflight::InFlight;
 use crate::wake::Wake;
 
+use admission::Admissions;
 use cache::Cache;
 pub use error::Error;
 pub use outcome::Outcome;
@@ -86,6 +90,8 @@ pub(crate) struct Inner {
     pub in_flight: InFlight,
     pub shutdown: crate::Shutdown,
     cache: Cache,
+    offset: now::Offset,
+    admissions: Admissions,
 }
 
 impl std::fmt::Debug for Engine {
@@ -112,6 +118,8 @@ impl Engine {
             in_flight: InFlight::default(),
             shutdown,
             cache,
+            offset: now::Offset::default(),
+            admissions: Admissions::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -158,6 +166,8 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct Hot {
     pub state: RunState,
+    /// Whose run it is, by its row: an imported run's events name the tenant that they came from.
+    pub tenant: TenantId,
     /// `None` when this node has not written the timer row itself and so does not know it.
     pub timer: Option<Option<Timestamp>>,
 }

@@ -42,6 +42,8 @@ pub struct Runtime {
     engine: Engine,
     contract: Contract,
     authority: Authority,
+    /// Ends the authority's loop, after everything that needs it.
+    resign: Shutdown,
     loops: Tasks,
     attempts: Tasks,
 }
@@ -64,14 +66,16 @@ impl Runtime {
         let authority = Authority::new(owner.clone());
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
-        let runtime = Self { engine, contract, authority, loops: tasks.group(), attempts: tasks.group() };
+        engine.store_now().await?;
+        let resign = Shutdown::default();
+        let runtime = Self { engine, contract, authority, resign, loops: tasks.group(), attempts: tasks.group() };
         runtime.spawn_loops(&owner, Arc::new(adapters), bus);
         Ok(runtime)
     }
 
     fn spawn_loops(&self, owner: &str, adapters: dispatcher::Adapters, bus: Arc<dyn Bus>) {
         let (engine, authority, loops) = (&self.engine, &self.authority, &self.loops);
-        loops.spawn("authority", authority::run(engine.clone(), authority.clone()));
+        loops.spawn("authority", authority::run(engine.clone(), authority.clone(), self.resign.clone()));
         loops.spawn(
             "dispatcher",
             dispatcher::run(engine.clone(), authority.clone(), adapters, self.attempts.clone()),
@@ -123,6 +127,7 @@ impl Runtime {
                 tracing::warn!(attempts = engine.in_flight().len(), "steps are still in flight; they will be handed out again");
             }
         }
+        self.resign.trigger();
         tokio::select! {
             biased;
             () = self.loops.idle() => {}

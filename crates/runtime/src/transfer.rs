@@ -97,7 +97,7 @@ impl Engine {
         if row.status.is_terminal() {
             return Err(servo_machine::Refusal::Closed(row.status).into());
         }
-        let now = self.clock().now();
+        let now = self.now();
         let event_id = self.ids().event_id(now);
         let body = EventBody::RunCancelled(RunCancelled {
             status: RunStatus::Cancelled,

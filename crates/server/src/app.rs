@@ -29,56 +29,42 @@ pub struct Parts {
 /// A handle: cheap to clone.
 #[derive(Debug, Clone)]
 pub struct App {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub runtime: Runtime,
-    pub auth: Auth,
-    pub plan_sources: PlanSources,
-    pub config: ServerConfig,
-    pub loopback: bool,
-    pub shutdown: Shutdown,
-    pub cursors: CursorKey,
-    pub metrics: Metrics,
+    pub(crate) runtime: Runtime,
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) plan_sources: Arc<PlanSources>,
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) loopback: bool,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) cursors: CursorKey,
+    pub(crate) metrics: Metrics,
     /// Requests under way.
-    pub requests: Arc<Semaphore>,
+    pub(crate) requests: Arc<Semaphore>,
     /// Open event streams.
-    pub streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Semaphore>,
     /// Work on the whole store, one at a time.
-    pub maintenance: Arc<Semaphore>,
+    pub(crate) maintenance: Arc<Semaphore>,
 }
 
 impl App {
     pub async fn new(parts: Parts) -> Result<Self, servo_store::Error> {
         let secret = parts.runtime.engine().store().secret().await?;
-        let inner = Inner {
+        Ok(Self {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),
             metrics: Metrics::install(),
             runtime: parts.runtime,
-            auth: parts.auth,
-            plan_sources: parts.plan_sources,
-            config: parts.config,
+            auth: Arc::new(parts.auth),
+            plan_sources: Arc::new(parts.plan_sources),
+            config: Arc::new(parts.config),
             loopback: parts.loopback,
             shutdown: parts.shutdown,
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        })
     }
 
     /// Every route with everything around it.
     pub fn router(&self) -> Router {
         routes::router(self)
-    }
-}
-
-impl std::ops::Deref for App {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.inner
     }
 }

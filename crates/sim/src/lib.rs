@@ -3,9 +3,22 @@
 //! One thread runs every task of every simulated node. Which ready task goes next is drawn from the seed; time moves only
 //! when nothing is ready, to the next sleeper. The same seed therefore gives the same trace, and a failing seed is a
 //! bug report.
+//!
+//! ```text
+//! exec · clock    tasks in seeded order, virtual time
+//! store · faults  a connection to the shared store: delays, lost answers, late writes
+//! cluster         nodes over it: start, kill, pause, skewed clocks
+//! ```
 
 pub mod clock;
+pub mod cluster;
 pub mod exec;
+pub mod faults;
+pub mod journal;
+pub mod store;
 
 pub use clock::SimClock;
+pub use cluster::{Cluster, Node};
 pub use exec::{NodeId, Sim};
+pub use faults::{Fault, FaultPlan};
+pub use store::{Sabotage, SimStore};

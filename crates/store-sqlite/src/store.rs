@@ -1,7 +1,7 @@
 //! The handle: it starts the threads, hands them work, and ends them. The calls themselves are in `traits`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -52,6 +52,11 @@ impl SqliteStore {
         let folder = folder.map_err(|error| unavailable(format!("make a temporary folder: {error}")))?;
         let config = Config { limits, ..Config::new(folder.path(), time) };
         Self::open_in(config, Some(folder))
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
     }
 
     /// What the writer has done so far.
@@ -121,9 +126,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        if self.inner.queue.is_closing() {
-            return Err(Error::Closed);
-        }
+        self.check_open()?;
         let (reply, answer) = oneshot::channel();
         // Keeps the store open, and a temporary folder in place, until the work is done.
         let inner = self.inner.clone();
@@ -135,6 +138,11 @@ impl SqliteStore {
         });
         started.map_err(|error| unavailable(format!("start a thread: {error}")))?;
         answer.await.unwrap_or_else(|_| Err(unavailable(format!("{name} ended without an answer"))))
+    }
+
+    /// For calls that no thread has to answer.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.inner.queue.is_closing() { Err(Error::Closed) } else { Ok(()) }
     }
 
     pub(crate) async fn shut(&self) -> Result<()> {

@@ -26,6 +26,7 @@ use crate::{backup, error::Fault};
 #[async_trait]
 impl LogStore for SqliteStore {
     async fn now(&self) -> Result<Timestamp> {
+        self.check_open()?;
         Ok((self.inner.time)())
     }
 
@@ -68,6 +69,7 @@ impl LogStore for SqliteStore {
 
     async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
         if until <= after {
+            self.check_open()?;
             return Ok(0);
         }
         self.read(move |conn| log::count_log(conn, after, until, most)).await

@@ -17,6 +17,7 @@ use servo_model::alert::Alert;
 use servo_model::limits::Limits;
 use servo_model::{RunId, RunStatus, TenantId, Timestamp};
 
+use crate::TimeSource;
 use crate::dispatch::DispatchRow;
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
@@ -24,7 +25,6 @@ use crate::log::StoredEvent;
 use crate::position::Position;
 use crate::relay::{CursorRow, DeadLetter, OutboxRow};
 use crate::runs::{RunRow, Visible};
-use crate::TimeSource;
 
 /// A store in memory. Clones share it, as two connections share a database.
 #[derive(Clone)]

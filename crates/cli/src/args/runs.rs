@@ -62,8 +62,9 @@ pub enum RunsCommand {
 
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Only runs in this status: queued, running, suspended, succeeded, failed, canceled
-    #[arg(long, value_name = "STATUS")]
+    /// Only runs in this status
+    #[arg(long, value_name = "STATUS", ignore_case = true,
+          value_parser = ["queued", "running", "suspended", "succeeded", "failed", "canceled"])]
     pub status: Option<String>,
     /// Only runs of this plan
     #[arg(long, value_name = "ID")]
@@ -208,6 +209,9 @@ pub struct ExportArgs {
     /// The file to write; without it, stdout
     #[arg(long, short, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "file")]
+    pub replace: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -14,7 +14,12 @@ pub(crate) fn check(plan: &str, given: &str, command: &str, expected: &str) -> W
     let mut world = given_world(plan, given);
     let lines = play(&mut world, &op(command));
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    assert_eq!(lines, expected, "\n  plan: {plan}\n  given: {given}\n  when: {command}\n  then:\n{}\n", lines.join("\n"));
+    assert_eq!(
+        lines,
+        expected,
+        "\n  plan: {plan}\n  given: {given}\n  when: {command}\n  then:\n{}\n",
+        lines.join("\n")
+    );
     world
 }
 

@@ -45,12 +45,25 @@ pub(crate) struct Signed {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Op {
-    New { gate: Gate, approval: bool },
+    New {
+        gate: Gate,
+        approval: bool,
+    },
     Begin,
-    Start { at: At, late: Option<i64> },
+    Start {
+        at: At,
+        late: Option<i64>,
+    },
     Take(At),
-    Ok { at: At, engine: u32 },
-    Fail { at: At, engine: u32, retryable: bool },
+    Ok {
+        at: At,
+        engine: u32,
+    },
+    Fail {
+        at: At,
+        engine: u32,
+        retryable: bool,
+    },
     Signal(Signed),
     Tick,
     Terminate,
@@ -63,10 +76,6 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    pub(crate) fn is_command(&self) -> bool {
-        !matches!(self, Op::Clock(_) | Op::Max(_) | Op::Drain(_) | Op::Orphans)
-    }
-
     pub(crate) fn signal(sign: Sign, id: u32) -> Self {
         Op::Signal(Signed { sign, id: Some(id), denied: false, reason: None })
     }

@@ -49,7 +49,11 @@ pub(crate) fn steps(notation: &str) -> Vec<PlanStep> {
             name: name.parse().expect("a step is one letter"),
             tries: tries.map(|tries| tries.parse().expect("a number of tries")),
             delay_ms: delay.parse().expect("a delay in milliseconds"),
-            after: after.split(',').filter(|name| !name.is_empty()).map(|name| name.parse().expect("a letter")).collect(),
+            after: after
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .map(|name| name.parse().expect("a letter"))
+                .collect(),
         }
     };
     words.map(read).collect()
@@ -201,7 +205,8 @@ impl World {
             let (state, applied) = state.apply(&event);
             self.state = Some(state);
             // An orphaned task is recorded for audit and says nothing about the run's state.
-            let wanted = if matches!(fact.body, EventBody::TaskOrphaned(_)) { Applied::NoEffect } else { Applied::Changed };
+            let wanted =
+                if matches!(fact.body, EventBody::TaskOrphaned(_)) { Applied::NoEffect } else { Applied::Changed };
             if applied != wanted {
                 return Err(format!("`{line}` was folded as {applied:?}"));
             }

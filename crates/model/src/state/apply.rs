@@ -236,6 +236,8 @@ impl RunState {
             self.engine_run_ref = Some(body.engine_run_ref.clone());
             self.engine_type = Some(body.engine_type.clone());
             self.started_at = Some(body.started_at);
+            // It said why the run waited.
+            self.reason = None;
             if self.plan_ref.is_none() {
                 self.plan_ref = Some(body.plan_ref.clone());
             }

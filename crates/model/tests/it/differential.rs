@@ -12,8 +12,10 @@ use servo_model::{Event, Invalid};
 use crate::samples::{fullest, smallest};
 use crate::schemas::validators;
 
+/// For each type the smallest and the fullest document.
 fn documents() -> Vec<Value> {
-    smallest().iter().chain(&fullest()).map(|event| serde_json::from_str(&event.to_json()).unwrap()).collect()
+    let pairs = smallest().into_iter().zip(fullest()).flat_map(|(small, full)| [small, full]);
+    pairs.map(|event| serde_json::from_str(&event.to_json()).unwrap()).collect()
 }
 
 /// Whether the text is an event of this type, and if not, why.
@@ -149,6 +151,74 @@ fn one_wrong_value_anywhere() {
         }
     }
     assert!(accepted > 1_000 && refused > 10_000, "{accepted} accepted, {refused} refused");
+}
+
+/// The control of the test above: without any one of its rules, a schema gives another verdict somewhere. A rule that
+/// no damage notices would be a rule that nothing tests.
+#[test]
+fn every_rule_of_every_schema_is_tested() {
+    let values = values();
+    let mut rules_seen = 0;
+    for documents in documents().chunk_by(|a, b| a["eventType"] == b["eventType"]) {
+        assert_eq!(documents.len(), 2);
+        let event_type = documents[0]["eventType"].as_str().unwrap();
+        let schema = crate::schemas::schema(event_type);
+        // Every damage that schema and code refuse, as a place and a value; `None` removes the place.
+        let mut refused: Vec<(&Value, String, Option<&Value>)> = Vec::new();
+        for whole in documents {
+            for place in places(whole) {
+                refused.extend(values.iter().map(Some).chain([None]).map(|value| (whole, place.clone(), value)));
+            }
+        }
+        let damaged = |(whole, place, value): &(&Value, String, Option<&Value>)| {
+            let mut document = (*whole).clone();
+            match value {
+                Some(value) => *document.pointer_mut(place).unwrap() = (*value).clone(),
+                None => remove(&mut document, place),
+            }
+            document
+        };
+        let strict = crate::schemas::validator(&schema);
+        refused.retain(|damage| !strict.is_valid(&damaged(damage)));
+        for (place, rule) in rules(&schema, "") {
+            let mut loose = schema.clone();
+            let parent = loose.pointer_mut(&place).unwrap();
+            match parent {
+                Value::Array(names) => drop(names.remove(rule.parse().unwrap())),
+                parent => drop(parent.as_object_mut().unwrap().remove(&rule)),
+            }
+            let loose = crate::schemas::validator(&loose);
+            assert!(refused.iter().any(|damage| loose.is_valid(&damaged(damage))), "{event_type}: {place}/{rule}");
+            rules_seen += 1;
+        }
+    }
+    assert!(rules_seen > 400, "{rules_seen}");
+}
+
+/// Where a schema has rules: the place of the object or list, and the keyword or index in it.
+fn rules(schema: &Value, place: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        let inner = format!("{place}/{keyword}");
+        match (keyword.as_str(), value) {
+            ("properties" | "$defs", Value::Object(schemas)) => {
+                found.extend(schemas.iter().flat_map(|(name, schema)| rules(schema, &format!("{inner}/{name}"))));
+            }
+            ("items", value) => found.extend(rules(value, &inner)),
+            ("required", Value::Array(names)) => found.extend((0..names.len()).map(|n| (inner.clone(), n.to_string()))),
+            ("type", _) if schema.get("enum").is_some() || place.is_empty() => {}
+            // Said twice, for readers that know the one or the other.
+            ("format", value) if value == "uuid" => {}
+            (
+                "type" | "const" | "enum" | "pattern" | "format" | "minimum" | "maximum" | "minLength" | "maxLength"
+                | "minItems" | "maxItems" | "uniqueItems" | "$ref" | "anyOf",
+                _,
+            )
+            | ("additionalProperties", Value::Bool(false)) => found.push((place.to_owned(), keyword.clone())),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// serde would read a struct from a list of its fields; the contract does not.

@@ -121,7 +121,7 @@ fn damaged_bodies_are_errors() {
         ("StepStarted", json!({"status": "RUNNING", "logicalAttemptId": 1}), "stepId"),
         ("StepStarted", json!({"stepId": "a|b", "status": "RUNNING", "logicalAttemptId": 1}), "stepId"),
         ("StepStarted", json!({"stepId": "a", "status": 5, "logicalAttemptId": 1}), "status"),
-        ("StepStarted", json!({"stepId": "a", "status": "NEW", "logicalAttemptId": "1"}), "status"),
+        ("StepStarted", json!({"stepId": "a", "status": "NEW", "logicalAttemptId": "1"}), "logicalAttemptId"),
         ("SignalAccepted", json!({"signalId": "s", "signalType": 7, "logicalAttemptId": 1, "decidedBy": ""}), "signalType"),
         ("RunFailed", json!({"status": "FAILED", "rootCause": {"code": "C"}}), "rootCause/message"),
         ("run.heartbeat", json!({"event": "run.heartbeat", "owner": "n1"}), "phase"),

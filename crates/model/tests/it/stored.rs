@@ -1,12 +1,12 @@
 //! A state is stored as JSON and folded on later, perhaps by another process. Nothing may get lost on the way.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use servo_model::event::EventBody;
 use servo_model::{Event, RunState};
 
 use crate::arb::{any_log, plausible_log};
-use crate::support::{event, fold, log, queued, run_id};
+use crate::support::{event, fold, queued, run_id};
 
 fn stored(state: &RunState) -> RunState {
     let text = serde_json::to_string(state).unwrap();
@@ -54,15 +54,4 @@ proptest! {
             prop_assert_eq!(&back, &event.body);
         }
     }
-}
-
-/// A state that an earlier build stored is still read: fields are only ever added, with a default.
-#[test]
-fn a_state_of_the_first_version_is_read() {
-    let text = include_str!("../golden/v1/state.json");
-    let state: RunState = serde_json::from_str(text).unwrap();
-    let expected: Value = serde_json::from_str(include_str!("../golden/v1/state.snapshot.json")).unwrap();
-    assert_eq!(serde_json::to_value(servo_model::RunSnapshot::from(&state)).unwrap(), expected);
-    let more = log([crate::support::beginning(1).remove(0)]);
-    assert_eq!(state.clone().fold(&more), state);
 }

@@ -30,6 +30,9 @@ struct Entry {
     bytes: usize,
 }
 
+/// What a place costs by itself: asking for runs that do not exist must not fill the memory either.
+const PLACE_BYTES: usize = 512;
+
 impl Cache {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, inner: Mutex::default() }
@@ -44,12 +47,17 @@ impl Cache {
         let mut entries = self.entries();
         entries.tick += 1;
         let tick = entries.tick;
-        let Entries { by_run, by_age, .. } = &mut *entries;
-        let entry = by_run.entry(run_id.clone()).or_insert_with(|| Entry { slot: Arc::default(), tick, bytes: 0 });
+        let Entries { by_run, by_age, bytes, .. } = &mut *entries;
+        let entry = by_run.entry(run_id.clone()).or_insert_with(|| {
+            *bytes += PLACE_BYTES;
+            Entry { slot: Arc::default(), tick, bytes: PLACE_BYTES }
+        });
         by_age.remove(&entry.tick);
         entry.tick = tick;
         by_age.insert(tick, run_id.clone());
-        entry.slot.clone()
+        let slot = entry.slot.clone();
+        self.make_room(&mut entries);
+        slot
     }
 
     /// Notes how large a run has become and makes room.
@@ -57,9 +65,13 @@ impl Cache {
         let mut entries = self.entries();
         let entries = &mut *entries;
         if let Some(entry) = entries.by_run.get_mut(run_id) {
-            entries.bytes = entries.bytes + bytes - entry.bytes;
-            entry.bytes = bytes;
+            entries.bytes = entries.bytes + PLACE_BYTES + bytes - entry.bytes;
+            entry.bytes = PLACE_BYTES + bytes;
         }
+        self.make_room(entries);
+    }
+
+    fn make_room(&self, entries: &mut Entries) {
         if entries.bytes <= self.bytes_max {
             return;
         }
@@ -82,5 +94,29 @@ impl Cache {
             entries.by_age.remove(&entry.tick);
             entries.bytes -= entry.bytes;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_runs_that_were_only_asked_for_are_bounded() {
+        let cache = Cache::new(100 * PLACE_BYTES);
+        for number in 0..10_000 {
+            drop(cache.slot(&RunId::parse(&format!("run-{number}")).unwrap()));
+        }
+        assert!(cache.entries().by_run.len() <= 100);
+        assert_eq!(cache.entries().by_run.len(), cache.entries().by_age.len());
+    }
+
+    #[test]
+    fn a_place_in_use_stays() {
+        let cache = Cache::new(0);
+        let run = RunId::parse("run").unwrap();
+        let held = cache.slot(&run);
+        drop(cache.slot(&RunId::parse("other").unwrap()));
+        assert!(Arc::ptr_eq(&held, &cache.slot(&run)));
     }
 }

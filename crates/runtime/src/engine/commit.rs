@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use servo_machine::{Action, Command, Decision, Refusal, decide};
 use servo_model::event::{EventBody, idempotency_key};
-use servo_model::{Event, RunId, RunSnapshot, RunState, StepStatus, TenantId, Timestamp};
+use servo_model::{Event, RunId, RunSnapshot, RunState, StepStatus, Timestamp};
 use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::error::Retry;
-use servo_store::log::{QueueChange, TimerChange};
+use servo_store::log::{EventOutcome, QueueChange, TimerChange};
 use servo_store::resync::load_state;
 use servo_store::runs::Visible;
-use servo_store::{Append, Expected, NewEvent, RunRow, Scope, StreamAppend};
+use servo_store::{Append, Appended, Expected, NewEvent, RunRow, Scope, StreamAppend};
 
 use super::{Engine, Error, Hot, Order, Outcome, Patience};
 
@@ -71,10 +71,9 @@ impl Engine {
     }
 
     /// Makes sure that the slot holds a state. True if it was loaded just now.
-    async fn ensure_loaded(&self, scope: &Scope, run_id: &RunId, hot: &mut Option<Hot>) -> Result<bool, Error> {
+    pub(super) async fn ensure_loaded(&self, scope: &Scope, run_id: &RunId, hot: &mut Option<Hot>) -> Result<bool, Error> {
         if let Some(known) = hot {
-            let tenant = known.state.tenant().cloned().unwrap_or_else(TenantId::system);
-            return if scope.covers(&tenant) { Ok(false) } else { Err(Error::Store(servo_store::Error::NotFound)) };
+            return if scope.covers(&known.tenant) { Ok(false) } else { Err(Error::Store(servo_store::Error::NotFound)) };
         }
         let store = self.inner.store.as_ref();
         let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
@@ -84,7 +83,7 @@ impl Engine {
         match load_state(store, scope, run_id).await {
             Ok(state) => {
                 self.inner.cache.weigh(run_id, state.weight_bytes());
-                *hot = Some(Hot { state, timer: None });
+                *hot = Some(Hot { state, tenant: row.tenant, timer: None });
                 Ok(true)
             }
             Err(servo_store::Error::Corrupt { detail }) => {
@@ -101,9 +100,9 @@ impl Engine {
         let mut decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
         if decided.is_err() && !fresh {
             // Another node may have moved the run: a refusal counts only on the newest state.
-            if let Some(known) = hot.take() {
-                let state = self.catch_up(&order.scope, known.state).await?;
-                *hot = Some(Hot { state, timer: None });
+            if let Some(Hot { state, tenant, .. }) = hot.take() {
+                let state = self.catch_up(&order.scope, &tenant, state).await?;
+                *hot = Some(Hot { state, tenant, timer: None });
             }
             decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
         }
@@ -114,9 +113,9 @@ impl Engine {
         }
     }
 
-    /// The node's time; for a timer that the store's clock has called due, at least its due time.
+    /// The time of a decision; for a timer that the store has called due, at least its due time.
     fn now_for(&self, order: &Order) -> Timestamp {
-        let now = self.inner.clock.now();
+        let now = self.now();
         order.due_at.map_or(now, |due| due.max(now))
     }
 
@@ -129,17 +128,20 @@ impl Engine {
         decision: Decision,
         now: Timestamp,
     ) -> Result<Outcome, Error> {
-        let Hot { state, timer: timer_row } = known;
+        let Hot { state, tenant, timer: timer_row } = known;
         let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
         let visible = (state.status, Visible::of(&state));
         let (state, events) = self.record(order, state, &decision, now);
-        let tenant = state.tenant().cloned().unwrap_or_else(TenantId::system);
-        let due = state.next_due(now);
-        let mut stream = StreamAppend::new(order.run_id.clone(), tenant, expected);
+        let mut stream = StreamAppend::new(order.run_id.clone(), tenant.clone(), expected);
         if expected == Expected::New || visible != (state.status, Visible::of(&state)) {
-            stream.row = Some(RunRow::of(&state, order.request_key, now));
+            let row = RunRow::of(&state, order.request_key, now);
+            stream.row = Some(RunRow { tenant: tenant.clone(), ..row });
         }
-        if timer_row != Some(due) && !(expected == Expected::New && due.is_none()) {
+        // What was refused hands nothing out, also not what is due: its timer must stay until something does.
+        let keeps_timer = decision.refusal.is_some() && !state.status.is_terminal();
+        let due = if keeps_timer { None } else { state.next_due(now) };
+        let timer = if keeps_timer { timer_row } else { Some(due) };
+        if timer_row != timer && !(expected == Expected::New && due.is_none()) {
             stream.timer = due.map_or(TimerChange::Clear, TimerChange::Set);
         }
         self.apply_actions(order, &state, &decision.actions, &mut stream);
@@ -154,8 +156,18 @@ impl Engine {
         let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
         if !idle {
             let append = Append { fence: order.fence, streams: vec![stream], ..Append::default() };
+            let sent = self.inner.clock.now();
             match self.inner.store.append(append).await {
-                Ok(_) => {}
+                Ok(appended) => {
+                    self.learn_time(sent, &appended);
+                    // The facts were recorded before: by a try of ours whose answer was lost, or by somebody else under
+                    // the same keys. Which of the two, and what it means for this command, the log says.
+                    if let Some(earlier) = adopted(&appended) {
+                        let (run_id, actual) = (order.run_id.clone(), earlier.run_seq);
+                        let expected = state.last_event_seq - outcome.recorded as u64;
+                        return Err(servo_store::Error::Conflict { run_id, expected, actual }.into());
+                    }
+                }
                 Err(error) if error.may_have_happened() => {
                     let after = state.last_event_seq - outcome.recorded as u64;
                     if !self.confirm(order, after, first).await? {
@@ -166,7 +178,7 @@ impl Engine {
             }
         }
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
-        *hot = Some(Hot { state, timer: Some(due) });
+        *hot = Some(Hot { state, tenant, timer });
         self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
         Ok(outcome)
     }
@@ -299,6 +311,11 @@ impl Engine {
             wake.log_grew();
         }
     }
+}
+
+/// The first event that was in the log already.
+fn adopted(appended: &Appended) -> Option<&EventOutcome> {
+    appended.streams.iter().flat_map(|stream| &stream.events).find(|event| !event.inserted)
 }
 
 /// The plan version that enters the keys: of the first event's own plan when the run is new.

@@ -25,9 +25,9 @@ impl Engine {
         let slot = self.inner.cache.slot(run_id);
         let mut hot = slot.lock().await;
         let (state, timer) = match hot.take() {
-            Some(Hot { state, timer }) => {
+            Some(Hot { state, timer, .. }) => {
                 let seen = state.last_event_seq;
-                let state = self.catch_up(scope, state).await?;
+                let state = self.catch_up(scope, &row.tenant, state).await?;
                 let unchanged = state.last_event_seq == seen;
                 (state, if unchanged { timer } else { None })
             }
@@ -41,17 +41,28 @@ impl Engine {
             },
         };
         self.inner.cache.weigh(run_id, state.weight_bytes());
-        *hot = Some(Hot { state: state.clone(), timer });
+        *hot = Some(Hot { state: state.clone(), tenant: row.tenant, timer });
         Ok(state)
     }
 
     /// Applies what was appended since.
-    pub(super) async fn catch_up(&self, scope: &Scope, mut state: RunState) -> Result<RunState, Error> {
+    pub(super) async fn catch_up(
+        &self,
+        scope: &Scope,
+        tenant: &TenantId,
+        mut state: RunState,
+    ) -> Result<RunState, Error> {
         loop {
             let page = self.inner.store.read_run(scope, &state.run_id, state.last_event_seq, 1_000).await?;
             for stored in &page.events {
-                let event = stored.decode()?;
-                state = state.apply(&event).0;
+                match stored.decode() {
+                    Ok(event) => state = state.apply(&event).0,
+                    Err(invalid) => {
+                        let reason = format!("event {} cannot be read: {invalid}", stored.run_seq);
+                        self.quarantine(&state.run_id, tenant, &reason).await;
+                        return Err(Error::Quarantined(reason));
+                    }
+                }
             }
             if page.events.is_empty() || state.last_event_seq >= page.head_seq {
                 return Ok(state);
@@ -59,13 +70,27 @@ impl Engine {
         }
     }
 
-    /// Sets a run aside whose log cannot be read, so that it disturbs no other.
+    /// Sets a run aside whose log cannot be read, so that it disturbs no other. What the store does not take now is done
+    /// by whoever meets the run next.
     pub(crate) async fn quarantine(&self, run_id: &RunId, tenant: &TenantId, reason: &str) {
+        if let Err(error) = self.try_quarantine(run_id, tenant, reason).await {
+            tracing::error!(run_id = %run_id, %error, "the run could not be set aside");
+        }
+    }
+
+    pub(crate) async fn try_quarantine(
+        &self,
+        run_id: &RunId,
+        tenant: &TenantId,
+        reason: &str,
+    ) -> Result<(), servo_store::Error> {
         tracing::error!(run_id = %run_id, reason, "run set aside: its log cannot be read");
         self.forget(run_id);
-        if let Err(error) = self.inner.store.quarantine(run_id, reason).await {
-            tracing::error!(run_id = %run_id, %error, "the run could not be set aside");
-            return;
+        match self.inner.store.quarantine(run_id, reason).await {
+            Ok(()) => {}
+            // Removed meanwhile.
+            Err(servo_store::Error::NotFound) => return Ok(()),
+            Err(error) => return Err(error),
         }
         let alert = NewAlert {
             code: AlertCode::RunQuarantined,
@@ -74,8 +99,6 @@ impl Engine {
             tenant: tenant.clone(),
             message: reason.to_owned(),
         };
-        if let Err(error) = self.inner.store.raise_alert(alert).await {
-            tracing::warn!(run_id = %run_id, %error, "the alert could not be stored");
-        }
+        self.inner.store.raise_alert(alert).await
     }
 }

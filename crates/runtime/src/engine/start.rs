@@ -50,10 +50,11 @@ impl Engine {
         {
             return self.started_before(&request, earlier, digest).await;
         }
-        let start = self.admitted(request.clone(), &plan, digest).await?;
-        let now = self.inner.clock.now();
+        let under_way = self.inner.admissions.enter(&tenant);
+        let start = self.admitted(request.clone(), &plan, digest, under_way.before).await?;
+        let now = self.now();
         let run_id = self.inner.ids.run_id(now);
-        let scope = Scope::Tenant(tenant);
+        let scope = Scope::Tenant(tenant.clone());
         let command = Command::Start(Box::new(start));
         let mut order = Order::new(scope, run_id.clone(), command, "engine");
         order.request_key = key;
@@ -62,14 +63,16 @@ impl Engine {
         let mut failures = 0;
         loop {
             let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
-            let empty = Hot { state: RunState::new(run_id.clone()), timer: None };
+            let empty = Hot { state: RunState::new(run_id.clone()), tenant: tenant.clone(), timer: None };
             match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(outcome) => return Ok(Started { run_id, created: true, snapshot: outcome.snapshot }),
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) => {
+                    drop(hot);
                     return self.started_before(&request, earlier, digest).await;
                 }
                 // Ours, from a try whose outcome was unknown: the id is random, so nobody else can have made it.
-                Err(Error::Store(servo_store::Error::RunExists { .. })) => {
+                Err(Error::Store(servo_store::Error::RunExists { .. } | servo_store::Error::Conflict { .. })) => {
+                    drop(hot);
                     let snapshot = self.snapshot(&Scope::System, &run_id).await?;
                     return Ok(Started { run_id, created: true, snapshot });
                 }
@@ -122,15 +125,22 @@ impl Engine {
         Ok(run_request_key(tenant, project, environment, &plan.plan_id, &plan.plan_version, id))
     }
 
-    async fn admitted(&self, request: StartRequest, plan: &Plan, digest: Digest) -> Result<StartRun, Error> {
+    async fn admitted(
+        &self,
+        request: StartRequest,
+        plan: &Plan,
+        digest: Digest,
+        under_way: u32,
+    ) -> Result<StartRun, Error> {
         let tenant = &request.context.tenant_id;
         let rule = self.inner.config.overload_for(tenant.as_str(), plan.plan_id.as_str());
-        let now = self.inner.clock.now();
+        let now = self.now();
         let delay = std::time::Duration::from_millis(rule.delay_ms);
         let admission = match request.not_before.filter(|at| *at > now) {
             Some(until) => servo_machine::Admission::Delay { until },
             None => {
                 let active = self.inner.store.count_active(tenant, rule.active_runs_max).await?;
+                let active = active.saturating_add(under_way);
                 admit(rule.policy, active, rule.active_runs_max, delay, now)
                     .map_err(|overload| Error::Overloaded { retry_after: overload.retry_after })?
             }

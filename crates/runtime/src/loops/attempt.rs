@@ -1,4 +1,8 @@
 //! One attempt from hand-over to report: record the start, run the adapter, record the end.
+//!
+//! Once its start may be in the log, the dispatch is this node's under this epoch and nobody else looks for it. So from
+//! then on the attempt is not given up because the store does not answer: it goes on until it is reported or refused, the
+//! authority has passed on, or the process ends; in the last two cases the next epoch finds the dispatch again.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,9 +15,10 @@ use servo_model::alert::AlertCode;
 use servo_model::artifact::{OutputStatus, StepOutput, check_artifacts};
 use servo_model::contract::{DispatchState, RuntimeEvent};
 use servo_model::{StepError, Timestamp, codes};
-use servo_store::dispatch::{DispatchChange, DispatchStep};
+use servo_store::dispatch::DispatchStep;
+use servo_store::error::Retry;
 use servo_store::relay::NewAlert;
-use servo_store::{Append, DispatchRow, Expected, Fence, Scope, StreamAppend};
+use servo_store::{DispatchRow, Fence, Scope};
 
 use super::authority::Authority;
 use super::dispatcher::Adapters;
@@ -78,9 +83,9 @@ impl Attempt {
         } else {
             Command::StartStep { step_id, attempt, occurred_at: None }
         };
-        let mut order = self.order(vec![command], Patience::Request);
+        let mut order = self.order(vec![command.clone()], Patience::Background);
         order.fence = Some(self.fence);
-        let occurred_at = self.engine.clock().now();
+        let occurred_at = self.engine.now();
         let budget = Duration::from_millis(self.engine.config().state_store.write_latency_budget_ms);
         let fail_open = !taken_over && self.fails_open("StepStarted");
         let recorded = tokio::select! {
@@ -98,8 +103,13 @@ impl Attempt {
                 }
                 Ok(Some(Begun::Recorded))
             }
-            Err(Error::Refused(refusal)) => {
-                self.withdraw(&refusal).await;
+            Err(Error::Refused(_)) => {
+                if self.is_ours().await? {
+                    return Ok(Some(Begun::Recorded));
+                }
+                if let Err(error) = self.engine.withdraw(&self.row, &command, self.fence).await {
+                    tracing::debug!(request_id = %self.row.request_id, %error, "dispatch not withdrawn");
+                }
                 Ok(None)
             }
             Err(Error::Store(servo_store::Error::Fenced { epoch })) => {
@@ -108,7 +118,7 @@ impl Attempt {
             }
             // Somebody else moved the dispatch, or the run is gone: not ours any more.
             Err(Error::Store(servo_store::Error::DispatchMove { .. } | servo_store::Error::DispatchNotFound { .. })) => {
-                Ok(None)
+                Ok(self.is_ours().await?.then_some(Begun::Recorded))
             }
             Err(Error::Store(servo_store::Error::NotFound) | Error::Quarantined(_)) => Ok(None),
             Err(error) => Err(error),
@@ -140,25 +150,34 @@ impl Attempt {
         }
     }
 
-    /// A dispatch whose attempt the run does not want (paused, cancelled, superseded) leaves the backlog.
-    async fn withdraw(&self, refusal: &Refusal) {
-        tracing::debug!(request_id = %self.row.request_id, %refusal, "dispatch withdrawn");
-        let request_id = self.row.request_id.clone();
-        let change = match self.row.state {
-            DispatchState::Notified => DispatchChange::Fail { request_id, reason: refusal.to_string() },
-            _ => DispatchChange::Withdraw { request_id },
-        };
-        let mut stream = StreamAppend::new(self.row.run_id.clone(), self.row.tenant.clone(), Expected::Any);
-        stream.dispatches.push(change);
-        let append = Append { fence: Some(self.fence), streams: vec![stream], ..Append::default() };
-        if let Err(error) = self.engine.store().append(append).await {
-            tracing::debug!(request_id = %self.row.request_id, %error, "dispatch not withdrawn");
+    /// Whether the hand-over is in the log after all: recorded by a try of this attempt whose answer was lost. Nobody else
+    /// writes under this epoch, and this node executes an attempt once at a time.
+    async fn is_ours(&self) -> Result<bool, Error> {
+        let found = self.persist(|| self.engine.store().get_dispatch(&self.row.request_id)).await?;
+        Ok(found.is_some_and(|row| row.state == DispatchState::Notified && row.epoch == self.fence.epoch))
+    }
+
+    /// Asks again while the store does not answer.
+    async fn persist<T, F, E>(&self, mut ask: impl FnMut() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, E>>,
+        Error: From<E>,
+    {
+        let mut failures = 0;
+        loop {
+            match ask().await.map_err(Error::from) {
+                Err(Error::Store(error)) if error.retry() == Retry::Later => {
+                    failures += 1;
+                    self.engine.back_off(failures).await?;
+                }
+                answer => return answer,
+            }
         }
     }
 
     /// What the adapter gets, from the state that recorded the start.
     async fn request(&self, step: &DispatchStep) -> Result<(AttemptRequest, Option<Duration>), Error> {
-        let state = self.engine.state(&Scope::System, &self.row.run_id).await?;
+        let state = self.persist(|| self.engine.state(&Scope::System, &self.row.run_id)).await?;
         let number = state.step_number(&step.step_id).ok_or_else(|| Refusal::NoStep(step.step_id.clone()))?;
         let plan = state.plan.as_ref().ok_or(Refusal::NoRun)?;
         let planned = plan.step(number);
@@ -227,22 +246,31 @@ impl Attempt {
                 Some(Command::StartStep { step_id: step_id.clone(), attempt, occurred_at: Some(occurred_at) })
             }
         };
-        let finish = |result| Command::FinishStep { step_id: step_id.clone(), attempt, engine_attempt, result };
-        let commands: Vec<_> = start.clone().into_iter().chain([finish(result.clone())]).collect();
+        let order = |result: &StepResult| {
+            let result = result.clone();
+            let finish = Command::FinishStep { step_id: step_id.clone(), attempt, engine_attempt, result };
+            self.order(start.clone().into_iter().chain([finish]).collect(), Patience::Background)
+        };
         let budget = Duration::from_millis(self.engine.config().state_store.write_latency_budget_ms);
-        let recorded = tokio::select! {
+        let mut result = result;
+        let mut recorded = tokio::select! {
             biased;
-            recorded = self.engine.execute(self.order(commands, Patience::Background)) => recorded,
+            recorded = self.engine.execute(order(&result)) => recorded,
             () = self.engine.clock().sleep(budget) => {
                 // The result was not confirmed in time, so the step fails. If the slow write did land, the failure is
                 // refused: an attempt ends once.
                 self.over_budget("StepCompleted").await;
                 let code = codes::WRITE_BUDGET_EXCEEDED;
-                let error = StepError::new(code.code, code.title, true);
-                let commands = start.into_iter().chain([finish(StepResult::Failure { error })]).collect();
-                self.engine.execute(self.order(commands, Patience::Background)).await
+                result = StepResult::Failure { error: StepError::new(code.code, code.title, true) };
+                self.engine.execute(order(&result)).await
             }
         };
+        if let Err(Error::Store(error @ servo_store::Error::Limit { .. })) = &recorded {
+            // The result is too large to be recorded. Executing the step again would not make it smaller.
+            let error = StepError::new(codes::LIMIT_EXCEEDED.code, &error.to_string(), false);
+            result = StepResult::Failure { error };
+            recorded = self.engine.execute(order(&result)).await;
+        }
         match recorded {
             Ok(outcome) => crate::metrics::attempt_ended(&outcome.snapshot, &result),
             Err(Error::Refused(refusal)) => {

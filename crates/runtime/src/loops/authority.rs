@@ -9,6 +9,7 @@ use servo_store::{Append, AuthorityChange, Fence};
 
 use crate::contract::system_stream;
 use crate::engine::Engine;
+use crate::shutdown::Shutdown;
 
 /// What this node knows about its own authority. Checked against the node's clock as well: a process that was paused
 /// across the expiry knows it before it asks.
@@ -57,13 +58,14 @@ impl Authority {
     }
 }
 
-pub(crate) async fn run(engine: Engine, authority: Authority) {
+/// `stop` is later than the engine's own end: while attempts drain, the authority is kept, so that nobody takes them over.
+pub(crate) async fn run(engine: Engine, authority: Authority, stop: Shutdown) {
     let lease = Duration::from_millis(engine.config().authority.lease_ms);
     loop {
         let renewed = step(&engine, &authority, lease).await;
         // Renew well before the end; look for a free authority a little less often than it can expire.
         let wait = if renewed { lease / 3 } else { lease / 5 };
-        if !super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().authority, wait).await {
+        if !super::pause(engine.clock().as_ref(), &stop, &engine.wake().authority, wait).await {
             break;
         }
     }
@@ -73,10 +75,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
 async fn step(engine: &Engine, authority: &Authority, lease: Duration) -> bool {
     let asked_at = engine.clock().now();
     let held = *authority.lock();
-    let result = match held.filter(|held| asked_at < held.until) {
-        Some(held) => renew(engine, authority, held.epoch, asked_at.plus(lease)).await,
-        None => acquire(engine, authority, asked_at.plus(lease)).await,
-    };
+    let result = ask(engine, authority, held.filter(|held| asked_at < held.until), lease).await;
     match result {
         Ok(epoch) => {
             // The lease runs from the moment of asking, so this node never believes in it longer than the store does.
@@ -97,6 +96,21 @@ async fn step(engine: &Engine, authority: &Authority, lease: Duration) -> bool {
             authority.set(None);
             false
         }
+    }
+}
+
+/// The lease ends by the store's clock, so it is asked for in the store's time: a node whose clock is ahead would
+/// otherwise keep the authority long after it is gone.
+async fn ask(
+    engine: &Engine,
+    authority: &Authority,
+    held: Option<Held>,
+    lease: Duration,
+) -> Result<u64, servo_store::Error> {
+    let until = engine.store_now().await?.plus(lease);
+    match held {
+        Some(held) => renew(engine, authority, held.epoch, until).await,
+        None => acquire(engine, authority, until).await,
     }
 }
 

@@ -1,10 +1,11 @@
 //! The run-queue reconciler: claims queued runs with a lease and begins them. Stateless and idempotent; any number may
 //! run at once, and each run is begun once, because the lease is atomic and the append checks lease and sequence.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use servo_machine::Command;
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_store::dispatch::QueuedRun;
 use servo_store::log::QueueChange;
 use servo_store::{Append, Expected, Scope, StreamAppend};
@@ -13,14 +14,14 @@ use crate::engine::{Engine, Error, Order};
 
 /// Runs claimed at a time.
 const BATCH: u32 = 64;
-/// How long a run waits that found its tenant at the limit, unless a run ends before.
+/// How long a run waits that found its tenant at the limit.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// What became of a queued run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueOutcome {
     Started,
-    /// The store did not take it; tried again when the lease ends.
+    /// The store did not take it; tried again a little later.
     Failed,
     /// Not to be started now: no room, or it no longer waits.
     Skipped,
@@ -29,11 +30,12 @@ pub enum QueueOutcome {
 pub(crate) async fn run(engine: Engine, owner: String) {
     let poll = engine.config().poll();
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().queue, poll).await {
+        let mut full = FullTenants::default();
         loop {
-            match dequeue_and_start(&engine, &owner).await {
+            // Every claimed run leaves the queue or gets a later time, so this comes to the end of what is due now.
+            match round(&engine, &owner, &mut full).await {
                 Ok(outcomes) => {
-                    let started = outcomes.iter().any(|(_, outcome)| *outcome == QueueOutcome::Started);
-                    if outcomes.len() < BATCH as usize || !started || engine.shutdown().is_triggered() {
+                    if outcomes.len() < BATCH as usize || engine.shutdown().is_triggered() {
                         break;
                     }
                 }
@@ -46,33 +48,47 @@ pub(crate) async fn run(engine: Engine, owner: String) {
     }
 }
 
+/// Tenants found at their limit, with how many of their runs were put back since. A tenant with a long queue must not
+/// keep the runs of others from being seen: the further behind, the later it is looked at again.
+type FullTenants = BTreeMap<TenantId, u32>;
+
 /// One round of the reconciler.
 pub async fn dequeue_and_start(
     engine: &Engine,
     owner: &str,
 ) -> Result<Vec<(RunId, QueueOutcome)>, servo_store::Error> {
+    round(engine, owner, &mut FullTenants::default()).await
+}
+
+async fn round(
+    engine: &Engine,
+    owner: &str,
+    full: &mut FullTenants,
+) -> Result<Vec<(RunId, QueueOutcome)>, servo_store::Error> {
     let lease_ms = engine.config().dispatch.queue_lease_ms;
     let claimed = engine.store().claim_queue(owner, lease_ms, BATCH).await?;
     let mut outcomes = Vec::with_capacity(claimed.len());
     for queued in claimed {
-        let outcome = begin(engine, owner, &queued).await;
+        let outcome = begin(engine, owner, &queued, full).await;
         outcomes.push((queued.run_id, outcome));
     }
     Ok(outcomes)
 }
 
-async fn begin(engine: &Engine, owner: &str, queued: &QueuedRun) -> QueueOutcome {
-    match has_room(engine, queued).await {
+async fn begin(engine: &Engine, owner: &str, queued: &QueuedRun, full: &mut FullTenants) -> QueueOutcome {
+    let room = if full.contains_key(&queued.tenant) { Ok(false) } else { has_room(engine, queued).await };
+    match room {
         Ok(true) => {}
         Ok(false) => {
-            let later = engine.clock().now().plus(RETRY_AFTER);
-            if let Err(error) = engine.store().release_queue(&queued.run_id, owner, later).await {
-                tracing::debug!(run_id = %queued.run_id, %error, "queue lease not returned; it will expire");
-            }
+            let put_back = full.entry(queued.tenant.clone()).or_default();
+            let wait = RETRY_AFTER * (1 + *put_back / BATCH);
+            *put_back += 1;
+            put_back_until(engine, owner, queued, wait).await;
             return QueueOutcome::Skipped;
         }
         Err(error) => {
             tracing::warn!(run_id = %queued.run_id, %error, "queued run not started");
+            put_back_until(engine, owner, queued, RETRY_AFTER).await;
             return QueueOutcome::Failed;
         }
     }
@@ -89,8 +105,16 @@ async fn begin(engine: &Engine, owner: &str, queued: &QueuedRun) -> QueueOutcome
         | Err(Error::Quarantined(_)) => QueueOutcome::Skipped,
         Err(error) => {
             tracing::warn!(run_id = %queued.run_id, %error, "queued run not started");
+            put_back_until(engine, owner, queued, RETRY_AFTER).await;
             QueueOutcome::Failed
         }
+    }
+}
+
+async fn put_back_until(engine: &Engine, owner: &str, queued: &QueuedRun, wait: Duration) {
+    let later = engine.now().plus(wait);
+    if let Err(error) = engine.store().release_queue(&queued.run_id, owner, later).await {
+        tracing::debug!(run_id = %queued.run_id, %error, "queue lease not returned; it will expire");
     }
 }
 

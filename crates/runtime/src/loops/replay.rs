@@ -76,7 +76,8 @@ async fn repair(engine: &Engine, run_id: &RunId, tenant: &TenantId) -> Result<()
     tracing::warn!(run_id = %run_id, "the run's row did not agree with its events; rewritten");
     let expected = Expected::Seq(state.last_event_seq);
     let mut stream = StreamAppend::new(run_id.clone(), tenant.clone(), expected);
-    stream.row = Some(RunRow::of(&state, row.request_key, row.created_at));
+    let rewritten = RunRow::of(&state, row.request_key, row.created_at);
+    stream.row = Some(RunRow { tenant: tenant.clone(), ..rewritten });
     match engine.store().append(Append::one(stream)).await {
         // The run moved on: its own append wrote a newer row.
         Ok(_) | Err(servo_store::Error::Conflict { .. } | servo_store::Error::NotFound) => Ok(()),

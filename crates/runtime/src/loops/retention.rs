@@ -41,7 +41,8 @@ pub async fn sweep(engine: &Engine) -> Result<u64, servo_store::Error> {
         }
     }
     let before = back(now, Duration::from_secs(3_600) * config.system_stream_hours);
-    while engine.store().trim_system(before, 1_000).await? == 1_000 && !engine.shutdown().is_triggered() {}
+    while published_until(engine, before).await?
+        && engine.store().trim_system(before, 1_000).await? == 1_000 && !engine.shutdown().is_triggered() {}
     if removed > 0 {
         tracing::info!(runs = removed, "finished runs removed by retention");
         crate::metrics::retired(removed);
@@ -49,9 +50,13 @@ pub async fn sweep(engine: &Engine) -> Result<u64, servo_store::Error> {
     Ok(removed)
 }
 
-/// Whether everything older than a time has been published. The log is the outbox: while the bus is behind, what it has
-/// not seen stays.
+/// Whether everything older than a time has been published. The log is the outbox: while the bus is behind, or has
+/// refused something that is tried again, what it has not seen stays.
 async fn published_until(engine: &Engine, before: Timestamp) -> Result<bool, servo_store::Error> {
+    if engine.store().outbox_len().await? > 0 {
+        tracing::debug!("retention waits: refused events are still tried");
+        return Ok(false);
+    }
     let position = engine.store().cursor(super::relay::CURSOR).await?.map_or(Position::START, |row| row.position);
     let next = engine.store().read_log(position, 1).await?;
     let behind = next.events.first().is_some_and(|event| event.emitted_at < before);

@@ -33,7 +33,7 @@ async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
             progressed |= fire(engine, timer).await;
         }
         if !full || !progressed || engine.shutdown().is_triggered() {
-            let now = engine.store().now().await?;
+            let now = engine.store_now().await?;
             return Ok(timers.next_at.map_or(Duration::MAX, |at| at.since(now)));
         }
     }

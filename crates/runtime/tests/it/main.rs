@@ -1,4 +1,5 @@
 //! The runtime under the simulator's executor: real loops, virtual time, the reference store.
 
 mod smoke;
+mod sweep;
 mod world;

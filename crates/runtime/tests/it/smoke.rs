@@ -9,7 +9,7 @@ use crate::world::{World, plan};
 #[test]
 fn a_diamond_runs_to_its_end() {
     let world = World::new(1);
-    let (_, node) = world.node();
+    let node = world.node();
     let request = plan(json!([
         {"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}, {"stepId": "c", "dependsOn": ["a"]},
         {"stepId": "d", "dependsOn": ["b", "c"]},
@@ -26,7 +26,7 @@ fn a_diamond_runs_to_its_end() {
 #[test]
 fn a_failed_step_is_retried_and_then_skips_what_follows() {
     let world = World::new(2);
-    let (_, node) = world.node();
+    let node = world.node();
     let request = plan(json!([
         {"stepId": "a", "with": {"outcome": "fail"}, "retry": {"maxAttempts": 3, "delayMs": 1000}},
         {"stepId": "b", "dependsOn": ["a"]},
@@ -41,7 +41,7 @@ fn a_failed_step_is_retried_and_then_skips_what_follows() {
 #[test]
 fn a_paused_run_drains_and_goes_on() {
     let world = World::new(3);
-    let (_, node) = world.node();
+    let node = world.node();
     let request = plan(json!([
         {"stepId": "a", "with": {"sleepMs": 5000}}, {"stepId": "b", "dependsOn": ["a"]},
     ]));
@@ -58,12 +58,12 @@ fn a_paused_run_drains_and_goes_on() {
 #[test]
 fn a_killed_node_is_followed_by_another() {
     let world = World::new(4);
-    let (first, node) = world.node();
+    let node = world.node();
     let request = plan(json!([{"stepId": "a", "with": {"sleepMs": 60_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     let started = world.start(&node, request).unwrap();
     world.wait(&node, &started.run_id, |s| s.steps[0].started_at.is_some());
-    world.sim.kill(first);
-    let (_, second) = world.node();
+    world.cluster.kill(&node);
+    let second = world.node();
     let snapshot = world.wait_status(&second, &started.run_id, RunStatus::Completed);
     assert_eq!(snapshot.steps[0].engine_attempt_id, Some(2));
     assert_eq!(world.types(&started.run_id).iter().filter(|t| *t == "StepCompleted").count(), 2);
@@ -72,7 +72,7 @@ fn a_killed_node_is_followed_by_another() {
 #[test]
 fn an_approved_run_waits_and_starts() {
     let world = World::new(5);
-    let (_, node) = world.node();
+    let node = world.node();
     let mut request = plan(json!([{"stepId": "a"}]));
     request.approval_required = true;
     let started = world.start(&node, request).unwrap();
@@ -85,13 +85,12 @@ fn an_approved_run_waits_and_starts() {
 #[test]
 fn a_cancelled_run_stops_running_code() {
     let world = World::new(6);
-    let (_, node) = world.node();
+    let node = world.node();
     let started = world.start(&node, plan(json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]))).unwrap();
     world.wait(&node, &started.run_id, |s| s.steps[0].started_at.is_some());
     world.signal(&node, &started.run_id, "stop", SignalKind::Cancel).unwrap();
     let snapshot = world.snapshot(&node, &started.run_id);
     assert_eq!(snapshot.status, RunStatus::Cancelled);
-    let engine = node.engine().clone();
-    world.sim.block_on(async move { engine.store().backlog().await }).unwrap();
+    assert_eq!(world.runtime_snapshot().backlog.failed, 1);
     assert_eq!(world.types(&started.run_id).last().unwrap(), "RunCancelled");
 }

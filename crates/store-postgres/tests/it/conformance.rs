@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::log::{LogPage, RunPage, StoredSnapshot};
 use servo_store::testkit::conformance::Backend;
-use servo_store::{Store, TimeSource};
+use servo_store::{Append, Appended, Error, LogStore, Position, Result, Scope, Store, TimeSource};
 use servo_store_postgres::PostgresStore;
+use tokio_postgres::Client;
 
 use crate::support::{config, named_database, owner, runtime, test_name};
 
@@ -43,30 +46,91 @@ impl Backend for Postgres {
 
 servo_store::conformance_tests!(Postgres::new(), |task| runtime().block_on(task));
 
-/// One database for all sequences, emptied before each.
-struct Emptied {
-    url: String,
+/// One store for all sequences, emptied before each and never closed: connecting takes longer than a sequence.
+struct Emptied(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn Store>,
+    observer: Client,
+    /// The clock of the sequence that is running.
+    time: Arc<Mutex<TimeSource>>,
 }
+
+const EMPTY: &str = "
+    UPDATE servo.runs SET trim_before = 9223372036854775807, trim_xid = pg_current_xact_id();
+    DELETE FROM servo.events; DELETE FROM servo.blobs; DELETE FROM servo.snapshots; DELETE FROM servo.timers;
+    DELETE FROM servo.queue; DELETE FROM servo.dispatches; DELETE FROM servo.outbox; DELETE FROM servo.dead_letters;
+    DELETE FROM servo.alerts; DELETE FROM servo.authority; DELETE FROM servo.cursors;
+    DELETE FROM servo.runs WHERE run_id <> '_system';
+    UPDATE servo.runs SET trim_before = 0, head_floor = 0, quarantined = NULL, created_at = ";
 
 #[async_trait]
 impl Backend for Emptied {
     async fn open(&self, time: TimeSource) -> Arc<dyn Store> {
-        let created_at = time().as_millis();
-        let sql = format!(
-            "BEGIN;
-             ALTER TABLE servo.events DISABLE TRIGGER USER;
-             ALTER TABLE servo.blobs DISABLE TRIGGER USER;
-             TRUNCATE servo.runs, servo.events, servo.blobs, servo.snapshots, servo.timers, servo.queue,
-                 servo.dispatches, servo.authority, servo.cursors, servo.outbox, servo.dead_letters, servo.alerts;
-             ALTER TABLE servo.events ENABLE TRIGGER USER;
-             ALTER TABLE servo.blobs ENABLE TRIGGER USER;
-             INSERT INTO servo.runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
-                 created_at, changed_seq)
-             VALUES ('_system', '_system', '', '', '', '', 'RUNNING', 'running', {created_at}, 0);
-             COMMIT"
-        );
-        owner(&self.url).await.batch_execute(&sql).await.unwrap();
-        open(&self.url, time).await
+        let sql = format!("BEGIN; {EMPTY} {}; COMMIT", time().as_millis());
+        self.0.observer.batch_execute(&sql).await.unwrap();
+        *self.0.time.lock().unwrap() = time;
+        Arc::new(Settled(Arc::clone(&self.0)))
+    }
+}
+
+/// A store whose readers wait until nobody holds them back: other tests use the same server.
+struct Settled(Arc<Shared>);
+
+impl Settled {
+    fn inner(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    async fn around<T: Send>(&self, method: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        if method == "close" { Err(Error::Closed) } else { call.await }
+    }
+
+    async fn settle(&self) {
+        let last = self.0.observer.query_one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text", &[]).await.unwrap();
+        let last: String = last.get(0);
+        let is_over = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8";
+        while !self.0.observer.query_one(is_over, &[&last]).await.unwrap().get::<_, bool>(0) {}
+    }
+}
+
+servo_store::wrap_store!([] Settled);
+
+#[async_trait]
+impl LogStore for Settled {
+    async fn now(&self) -> Result<Timestamp> {
+        self.0.store.now().await
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended> {
+        self.0.store.append(append).await
+    }
+
+    async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
+        self.0.store.read_run(scope, run_id, after, limit).await
+    }
+
+    async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
+        self.0.store.snapshot_at(scope, run_id, seq_max).await
+    }
+
+    async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {
+        self.0.store.put_snapshot(run_id, tenant, snapshot).await
+    }
+
+    async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
+        self.settle().await;
+        self.0.store.read_log(after, limit).await
+    }
+
+    async fn log_head(&self) -> Result<Position> {
+        self.settle().await;
+        self.0.store.log_head().await
+    }
+
+    async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
+        self.settle().await;
+        self.0.store.count_log(after, until, most).await
     }
 }
 
@@ -74,6 +138,11 @@ impl Backend for Emptied {
 fn differential() {
     runtime().block_on(async {
         let url = named_database("differential").await;
-        Box::pin(servo_store::testkit::differential::check(move || Emptied { url: url.clone() })).await;
+        let start: TimeSource = Arc::new(|| Timestamp::EPOCH);
+        let time = Arc::new(Mutex::new(start));
+        let current = Arc::clone(&time);
+        let store = open(&url, Arc::new(move || (current.lock().unwrap())())).await;
+        let shared = Arc::new(Shared { store, observer: owner(&url).await, time });
+        Box::pin(servo_store::testkit::differential::check(|| Emptied(Arc::clone(&shared)))).await;
     });
 }

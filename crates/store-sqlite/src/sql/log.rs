@@ -71,20 +71,23 @@ pub(crate) fn append(tx: &mut Tx<'_>, append: Append, digests: &Digests) -> Resu
 }
 
 fn append_stream(tx: &mut Tx<'_>, stream: StreamAppend, index: usize, digests: &Digests) -> Result<StreamOutcome, Fault> {
-    let is_new = stream.expected == Expected::New;
-    let start = if is_new {
-        runs::create(tx.conn, &stream)?;
-        0
-    } else {
-        let head = tx.head(&stream.run_id)?.filter(|head| head.tenant == stream.tenant);
-        head.ok_or(Error::NotFound)?.seq
+    let head = match tx.head(&stream.run_id)? {
+        Some(head) if head.tenant == stream.tenant => Some(head.seq),
+        Some(_) if stream.expected == Expected::New => {
+            return Err(Error::RunExists { run_id: stream.run_id }.into());
+        }
+        None if stream.expected == Expected::New => None,
+        Some(_) | None => return Err(Error::NotFound.into()),
     };
-    let events = match append_events(tx, &stream, start, index, digests)? {
+    if head.is_none() {
+        runs::create(tx.conn, &stream)?;
+    }
+    let events = match append_events(tx, &stream, head, index, digests)? {
         Written::Before(events) => return Ok(StreamOutcome { events }),
         Written::Now(events) => events,
     };
     let StreamAppend { run_id, tenant, row, timer, queue, dispatches, snapshot, .. } = stream;
-    if let Some(row) = row.filter(|_| !is_new) {
+    if let Some(row) = row.filter(|_| head.is_some()) {
         runs::update(tx.conn, &run_id, &row)?;
     }
     match timer {
@@ -117,14 +120,15 @@ enum Written {
 fn append_events(
     tx: &mut Tx<'_>,
     stream: &StreamAppend,
-    start: u64,
+    head: Option<u64>,
     index: usize,
     digests: &Digests,
 ) -> Result<Written, Fault> {
+    let start = head.unwrap_or(0);
     let max = if stream.run_id.is_system() { u64::MAX } else { tx.limits.events_per_run_max };
     let has_room = start.saturating_add(stream.events.len() as u64) <= max;
     let mut known = None;
-    if stream.expected != Expected::New && !(has_room && check_sequence(tx, stream, start).is_ok()) {
+    if head.is_some() && !(has_room && check_sequence(tx, stream, start).is_ok()) {
         let found = find_keys(tx.conn, stream, start)?;
         if let Some(events) = judge_keys(tx, stream, start, &found)? {
             return Ok(Written::Before(events));
@@ -163,14 +167,14 @@ fn append_events(
             }
         }
     }
-    if seq > start || stream.expected == Expected::New {
+    if seq > start || head.is_none() {
         tx.advance_head(&stream.run_id, &stream.tenant, seq);
     }
     Ok(Written::Now(outcomes))
 }
 
-/// The rules about keys that exist, as they are written at `LogStore`. `found` has an entry per event. Answers with the
-/// events if all of them were written before.
+/// The rules about a run that exists and keys that it has, as they are written at `LogStore`. `found` has an entry per
+/// event. Answers with the events if all of them were written before.
 fn judge_keys(
     tx: &Tx<'_>,
     stream: &StreamAppend,
@@ -200,10 +204,11 @@ fn judge_keys(
 
 fn check_sequence(tx: &Tx<'_>, stream: &StreamAppend, head: u64) -> Result<(), Error> {
     match stream.expected {
+        Expected::New => Err(Error::RunExists { run_id: stream.run_id.clone() }),
         Expected::Seq(expected) if expected != head && !tx.sabotage.ignores_sequences() => {
             Err(Error::Conflict { run_id: stream.run_id.clone(), expected, actual: head })
         }
-        Expected::Seq(_) | Expected::New | Expected::Any => Ok(()),
+        Expected::Seq(_) | Expected::Any => Ok(()),
     }
 }
 

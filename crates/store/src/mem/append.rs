@@ -125,10 +125,10 @@ impl Draft<'_> {
     }
 
     fn create(&mut self, stream: &StreamAppend) -> Result<()> {
-        let row = stream.row.clone().ok_or_else(|| Error::Invalid {
-            field: "row".to_owned(),
-            reason: "a new run brings its row".to_owned(),
-        })?;
+        let row = stream
+            .row
+            .clone()
+            .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
         if let Some(key) = row.request_key {
             let slot = (stream.tenant.clone(), key);
             if let Some(earlier) = self.inner.requests.get(&slot) {

@@ -52,8 +52,7 @@ impl LogStore for MemStore {
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
         let inner = self.lock()?;
         let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
-        let events: Vec<_> =
-            rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq).cloned()).collect();
+        let events: Vec<_> = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq).cloned()).collect();
         let next = events.last().map_or(after, |event| event.position);
         Ok(LogPage { events, next })
     }

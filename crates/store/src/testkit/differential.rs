@@ -72,6 +72,12 @@ pub async fn run(
         let advance = if rng.one_in(12) { rng.below(400) } else { 0 };
         clock.advance(1 + i64::try_from(advance).unwrap_or(0));
         let op = generate::next(&mut rng, &mut memory, a, clock, &seen_a).await;
+        if matches!(op, op::Op::LogHead) {
+            // A reader may lag behind a commit; once it has seen everything, the head is certain.
+            let everything = op::Op::Follow { page: 100 };
+            seen_a.follow(a, &everything, 0).await;
+            seen_b.follow(b, &everything, seen_a.places.len()).await;
+        }
         let (answer_a, answer_b) = if matches!(op, op::Op::Follow { .. }) {
             let answer_a = seen_a.follow(a, &op, 0).await;
             (answer_a, seen_b.follow(b, &op, seen_a.places.len()).await)
@@ -88,6 +94,7 @@ pub async fn run(
             });
         }
         coverage.note(&op, &answer_a);
+        memory.note(&op, &answer_a);
     }
     let everything = op::Op::Follow { page: 100 };
     seen_a.follow(a, &everything, 0).await;

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use servo_model::{RunId, TenantId, Timestamp};
 
+use crate::Store;
 use crate::error::{Error, Result};
 use crate::log::{Append, Appended, Expected, LogPage, LogStore, RunPage, StoredSnapshot};
 use crate::position::Position;
 use crate::runs::Scope;
-use crate::Store;
 
 pub use plan::{Fired, Plan};
 

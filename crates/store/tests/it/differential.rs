@@ -104,7 +104,9 @@ fn a_store_with_another_order_is_found() {
 
 #[test]
 fn the_conformance_suite_finds_it_too() {
-    for name in ["log::sequences_follow_the_head", "log::a_page_ends_where_it_is_told", "import::gaps_stay_and_the_run_goes_on"] {
+    for name in
+        ["log::sequences_follow_the_head", "log::a_page_ends_where_it_is_told", "import::gaps_stay_and_the_run_goes_on"]
+    {
         let outcome = std::panic::catch_unwind(|| conformance::check(name, Arc::new(SwappedBackend), block_on));
         assert!(outcome.is_err(), "{name} passed on a store that returns pages in reverse");
     }

@@ -77,7 +77,10 @@ fn calls_are_counted_in_all_and_by_method() {
         assert!(store.outbox_len().await.is_ok());
         assert!(store.read_log(Position::START, 1).await.is_ok());
     });
-    assert_eq!((plan.calls(), plan.calls_of("log_head"), plan.calls_of("get_run"), plan.calls_of("append")), (7, 2, 2, 0));
+    assert_eq!(
+        (plan.calls(), plan.calls_of("log_head"), plan.calls_of("get_run"), plan.calls_of("append")),
+        (7, 2, 2, 0)
+    );
     assert_eq!(plan.record()[..3], ["log_head", "get_run", "get_run"]);
     let fired: Vec<_> = plan.fired().into_iter().map(|fired| (fired.call, fired.method)).collect();
     assert_eq!(fired, [(2, "get_run"), (4, "log_head"), (5, "outbox_len")]);

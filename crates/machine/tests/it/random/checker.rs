@@ -98,7 +98,9 @@ impl Checker {
             Err(_) if !self.checks.rows => self.rows.clone(),
             Err(error) => return Err(format!("the append would fail: {error:?}")),
         };
-        if refusal == Some("Orphaned") && decision.facts.iter().all(|fact| self.world.keys.contains(&self.world.key(&fact.body))) {
+        if refusal == Some("Orphaned")
+            && decision.facts.iter().all(|fact| self.world.keys.contains(&self.world.key(&fact.body)))
+        {
             // The same report again: the store has the event and writes nothing.
             return Ok(done);
         }
@@ -161,7 +163,9 @@ impl Checker {
     /// No attempt is handed out before its time or for another attempt than the current one.
     fn never_early(&self, decision: &Decision, rows: &Rows) -> Result<(), String> {
         let waits_until = decision.facts.iter().filter_map(|fact| match &fact.body {
-            servo_model::event::EventBody::StepRetryScheduled(b) => Some((&b.step_id, b.logical_attempt_id, b.not_before)),
+            servo_model::event::EventBody::StepRetryScheduled(b) => {
+                Some((&b.step_id, b.logical_attempt_id, b.not_before))
+            }
             _ => None,
         });
         let waits_until: Vec<_> = waits_until.collect();
@@ -216,8 +220,9 @@ impl Checker {
                 Step::SkippedByOperator | Step::SkippedUpstream => StepStatus::Skipped,
             };
             let due = step.attempt.not_before.map(|due| due.as_millis() - EPOCH_MS);
-            let found = (step.attempt.status, step.attempt.logical_attempt_id, step.past.len() + 1, due);
-            let wanted = (status, model.attempt(number), model.tries[number].len(), current.due);
+            let engine = step.attempt.engine_attempt_id.unwrap_or(0);
+            let found = (step.attempt.status, step.attempt.logical_attempt_id, engine, step.past.len() + 1, due);
+            let wanted = (status, model.attempt(number), current.engine, model.tries[number].len(), current.due);
             if found != wanted {
                 return Err(format!("{} is {found:?} and not {wanted:?}", step.step_id));
             }

@@ -9,33 +9,78 @@ use super::reference::Run;
 use crate::op::{Op, Sign};
 use crate::text;
 
-pub(crate) const STATES: [Run; 8] = [
-    Run::Absent,
-    Run::Pending,
-    Run::Approved,
-    Run::Running,
-    Run::Paused,
-    Run::Completed,
-    Run::Failed,
-    Run::Cancelled,
-];
+pub(crate) const STATES: [Run; 8] =
+    [Run::Absent, Run::Pending, Run::Approved, Run::Running, Run::Paused, Run::Completed, Run::Failed, Run::Cancelled];
 
 pub(crate) const COMMANDS: [&str; 17] = [
-    "new", "begin", "start", "take", "ok", "fail", "pause", "resume", "cancel", "approve", "retry-run", "retry", "skip",
-    "denied", "repeated", "tick", "terminate",
+    "new",
+    "begin",
+    "start",
+    "take",
+    "ok",
+    "fail",
+    "pause",
+    "resume",
+    "cancel",
+    "approve",
+    "retry-run",
+    "retry",
+    "skip",
+    "denied",
+    "repeated",
+    "tick",
+    "terminate",
 ];
 
 pub(crate) const REFUSALS: [&str; 16] = [
-    "Exists", "NoRun", "NoStep", "RunState", "StepState", "Closed", "Superseded", "Orphaned", "NotRunning", "NotReady",
-    "NeedsApproval", "NoApprovalNeeded", "NotFailed", "Denied", "EventLimit", "SignalLimit",
+    "Exists",
+    "NoRun",
+    "NoStep",
+    "RunState",
+    "StepState",
+    "Closed",
+    "Superseded",
+    "Orphaned",
+    "NotRunning",
+    "NotReady",
+    "NeedsApproval",
+    "NoApprovalNeeded",
+    "NotFailed",
+    "Denied",
+    "EventLimit",
+    "SignalLimit",
 ];
 
 /// Types of facts and kinds of actions that the machine has.
 pub(crate) const ANSWERS: [&str; 28] = [
-    "RunQueued", "RunApproved", "RunStarted", "StepStarted", "StepCompleted", "StepFailed", "StepSkipped",
-    "SignalAccepted", "SignalRejected", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunCancelled",
-    "StepRetryScheduled", "StepTakenOver", "DrainTimedOut", "TaskOrphaned", ">enqueue", ">dequeue", ">dispatch",
-    ">withdraw", ">notify", ">adopt", ">deliver", ">abandon", ">cancel", ">alert",
+    "RunQueued",
+    "RunApproved",
+    "RunStarted",
+    "StepStarted",
+    "StepCompleted",
+    "StepFailed",
+    "StepSkipped",
+    "SignalAccepted",
+    "SignalRejected",
+    "RunPaused",
+    "RunResumed",
+    "RunCompleted",
+    "RunFailed",
+    "RunCancelled",
+    "StepRetryScheduled",
+    "StepTakenOver",
+    "DrainTimedOut",
+    "TaskOrphaned",
+    ">enqueue",
+    ">dequeue",
+    ">dispatch",
+    ">withdraw",
+    ">notify",
+    ">adopt",
+    ">deliver",
+    ">abandon",
+    ">cancel",
+    ">alert",
 ];
 
 #[derive(Debug, Clone, Default)]

@@ -25,8 +25,7 @@ pub(crate) fn plan(rng: &mut Rng) -> String {
                 let _ = write!(word, "~{}", rng.pick(&[1, 300, 1_000]));
             }
         }
-        let after: Vec<String> =
-            names[..number].iter().filter(|_| rng.percent(density)).map(char::to_string).collect();
+        let after: Vec<String> = names[..number].iter().filter(|_| rng.percent(density)).map(char::to_string).collect();
         if !after.is_empty() {
             let _ = write!(word, "<{}", after.join(","));
         }
@@ -124,7 +123,11 @@ fn engine(checker: &Checker, at: At) -> u32 {
 /// Anything at all.
 fn wild(rng: &mut Rng, checker: &Checker) -> Op {
     let model = &checker.model;
-    let step = if rng.percent(5) { 'z' } else { model.plan[usize::try_from(rng.below(model.plan.len() as u64)).expect("few")].name };
+    let step = if rng.percent(5) {
+        'z'
+    } else {
+        model.plan[usize::try_from(rng.below(model.plan.len() as u64)).expect("few")].name
+    };
     let attempt = model.number(step).map_or(1, |number| model.attempt(number));
     let attempt = if rng.percent(15) { attempt + 1 - u32::from(rng.percent(60)) * attempt.min(2) } else { attempt };
     let at = At { step, attempt };

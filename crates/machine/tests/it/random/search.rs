@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::checker::{Checker, Checks};
 use super::coverage::Coverage;
+use super::generate;
 use super::liveness::finish;
 use super::rng::Rng;
 use super::subject::Damage;
-use super::generate;
 use crate::op::Op;
 
 /// A sequence after which something does not hold.
@@ -92,12 +92,7 @@ fn shortest(mut failure: Failure, damage: Damage, checks: Checks) -> Failure {
 }
 
 /// Plays sequences on all cores until there were enough, or some failed.
-pub(crate) fn search(
-    sequences: u64,
-    transitions: u64,
-    damage: Damage,
-    checks: Checks,
-) -> (Coverage, Vec<Box<Failure>>) {
+pub(crate) fn search(sequences: u64, transitions: u64, damage: Damage, checks: Checks) -> (Coverage, Vec<Failure>) {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8)) as u64;
     let (played, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     let worker = |first: u64| {
@@ -112,7 +107,7 @@ pub(crate) fn search(
             let before = coverage.transitions;
             if let Err(failure) = sequence(seed, damage, checks, &mut coverage) {
                 failed.fetch_add(1, Ordering::Relaxed);
-                failures.push(failure);
+                failures.push(*failure);
             }
             played.fetch_add(coverage.transitions - before, Ordering::Relaxed);
             seed += threads;

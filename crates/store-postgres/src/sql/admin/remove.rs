@@ -49,7 +49,7 @@ const OLD: &str = "SELECT COALESCE(max(run_seq), 0) AS last, count(*) AS count F
         ORDER BY run_seq LIMIT $3) old";
 
 /// The head is kept in the row, because its event may go.
-const MARK_OLD: &str = "UPDATE runs SET trim_before = $2 + 1, trim_xid = pg_current_xact_id(),
+const MARK_OLD: &str = "UPDATE runs SET trim_before = $2::bigint + 1, trim_xid = pg_current_xact_id(),
         head_floor = GREATEST(head_floor, COALESCE(
             (SELECT run_seq FROM events WHERE run_id = $1 ORDER BY run_seq DESC LIMIT 1), 0))
     WHERE run_id = $1";

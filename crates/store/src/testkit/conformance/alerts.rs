@@ -42,7 +42,8 @@ pub(super) async fn alerts_differ_by_code_tenant_and_subject(ctx: &Context) {
         rows.collect::<Vec<_>>()
     };
     let row = |code, owner: &str, subject: &str, count| (code, owner.to_owned(), subject.to_owned(), count);
-    let all = [row(lag, "acme", "x", 2), row(gap, "acme", "x", 1), row(lag, "globex", "x", 1), row(lag, "acme", "y", 1)];
+    let all =
+        [row(lag, "acme", "x", 2), row(gap, "acme", "x", 1), row(lag, "globex", "x", 1), row(lag, "acme", "y", 1)];
     assert_eq!(told(ctx.store.alerts(&Scope::System, 10).await.unwrap()), all, "latest first");
     assert_eq!(told(ctx.store.alerts(&Scope::System, 2).await.unwrap()), all[..2]);
     let globex = Scope::Tenant(tenant("globex"));

@@ -66,6 +66,7 @@ pub(super) async fn one_refused_stream_undoes_all(ctx: &Context) {
         ctx.store.get_run(&Scope::System, &two).await.unwrap(),
     );
 
+    let undone = full_stream(ctx, "inv_1");
     let stale = add(&two, &acme, Expected::Seq(9), vec![fresh_event(&two)]);
     let unknown = add(&run_id("inv_none"), &acme, Expected::Any, vec![fresh_event(&two)]);
     let mut lease_lost = add(&two, &acme, Expected::Seq(1), vec![fresh_event(&two)]);
@@ -75,15 +76,11 @@ pub(super) async fn one_refused_stream_undoes_all(ctx: &Context) {
     let mut exists = start_stream(&two, &acme);
     exists.events = vec![fresh_event(&two)];
 
-    for (what, bad) in [
-        ("stale", stale),
-        ("unknown", unknown),
-        ("lease", lease_lost),
-        ("dispatch", no_dispatch),
-        ("exists", exists),
-    ] {
+    for (what, bad) in
+        [("stale", stale), ("unknown", unknown), ("lease", lease_lost), ("dispatch", no_dispatch), ("exists", exists)]
+    {
         for bad_first in [false, true] {
-            let mut append = Append::one(full_stream(ctx, "inv_1"));
+            let mut append = Append::one(undone.clone());
             append.streams.push(start_stream(&three, &acme));
             append.streams.insert(if bad_first { 0 } else { 2 }, bad.clone());
             append.cursors.push(CursorRow::at("projector", Position::of_id(3)));
@@ -112,9 +109,10 @@ pub(super) async fn one_refused_stream_undoes_all(ctx: &Context) {
     let after: Vec<_> = ctx.settled_log(Position::START).await;
     let of_runs: Vec<_> = after.into_iter().filter(|event| !event.run_id.is_system()).collect();
     assert_eq!(of_runs, before);
-    // A key of a rolled back event is free.
-    let outcome = ctx.put(full_stream(ctx, "inv_1")).await.unwrap();
-    assert_eq!((outcome.events[0].run_seq, outcome.events[0].inserted), (2, true));
+    // The key of a rolled back event is free, also after its sequence went to another one.
+    ctx.put(add(&one, &acme, Expected::Seq(1), vec![fresh_event(&one)])).await.unwrap();
+    let outcome = ctx.put(StreamAppend { expected: Expected::Seq(2), ..undone }).await.unwrap();
+    assert_eq!((outcome.events[0].run_seq, outcome.events[0].inserted), (3, true));
 }
 
 pub(super) async fn an_undone_change_restores_what_was_there(ctx: &Context) {

@@ -157,11 +157,8 @@ pub(super) async fn a_fence_is_judged_before_the_change_beside_it(ctx: &Context)
     let append = Append { fence: Some(Fence { epoch: first + 1 }), authority: Some(renewed), ..Append::default() };
     refused!(ctx.store.append(append).await, Error::Fenced { .. });
     // A new term cannot vouch for the write that begins it.
-    let acquire = AuthorityChange::Acquire {
-        owner: "a".to_owned(),
-        lease_id: "l".to_owned(),
-        leased_until: until(ctx, 5_000),
-    };
+    let acquire =
+        AuthorityChange::Acquire { owner: "a".to_owned(), lease_id: "l".to_owned(), leased_until: until(ctx, 5_000) };
     let append = Append { fence: Some(Fence { epoch: first + 1 }), authority: Some(acquire), ..Append::default() };
     refused!(ctx.store.append(append).await, Error::Fenced { .. });
     assert_eq!(ctx.store.authority().await.unwrap().unwrap().epoch, first);

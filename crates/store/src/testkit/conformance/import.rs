@@ -9,9 +9,7 @@ use crate::log::{Expected, StoredEvent};
 use crate::position::Position;
 use crate::resync::load_state;
 use crate::runs::{RunRow, Scope};
-use crate::testkit::fixtures::{
-    add, fresh_event, run_id, run_queued, run_row, start_stream, tenant, typed_event,
-};
+use crate::testkit::fixtures::{add, fresh_event, run_id, run_queued, run_row, start_stream, tenant, typed_event};
 
 /// A run as another store would export it, with these sequences.
 pub(super) fn imported(ctx: &Context, run: &str, sequences: &[u64]) -> (RunRow, Vec<StoredEvent>) {
@@ -62,7 +60,10 @@ pub(super) async fn gaps_stay_and_the_run_goes_on(ctx: &Context) {
     let state = load_state(&*ctx.store, &Scope::System, &run).await.unwrap();
     assert_eq!(state.last_event_seq, 12);
 
-    refused!(ctx.put(add(&run, &acme, Expected::Seq(4), vec![fresh_event(&run)])).await, Error::Conflict { actual: 12, .. });
+    refused!(
+        ctx.put(add(&run, &acme, Expected::Seq(4), vec![fresh_event(&run)])).await,
+        Error::Conflict { actual: 12, .. }
+    );
     let outcome = ctx.put(add(&run, &acme, Expected::Seq(12), vec![fresh_event(&run)])).await.unwrap();
     assert_eq!((outcome.events[0].run_seq, outcome.events[0].emitted_at), (13, ctx.clock.now()));
     // Keys of imported events are known.

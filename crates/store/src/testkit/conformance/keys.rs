@@ -81,7 +81,8 @@ pub(super) async fn strict_mode_names_the_existing_event(ctx: &Context) {
     }
     assert_eq!(ctx.sequences(&run).await, [1, 2, 3]);
     // Keys that are new are appended as ever.
-    let fresh = StreamAppend { key_mode: KeyMode::Strict, ..add(&run, &acme, Expected::Seq(3), vec![fresh_event(&run)]) };
+    let fresh =
+        StreamAppend { key_mode: KeyMode::Strict, ..add(&run, &acme, Expected::Seq(3), vec![fresh_event(&run)]) };
     assert!(ctx.put(fresh).await.unwrap().events[0].inserted);
 }
 

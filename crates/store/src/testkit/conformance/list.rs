@@ -50,6 +50,7 @@ macro_rules! __conformance_cases {
                 a_row_comes_back_as_it_went_in;
                 an_append_changes_the_row_with_the_event;
                 lists_are_filtered_and_newest_first;
+                ids_sort_by_byte;
                 a_request_starts_one_run proves "ES-072";
                 racing_requests_start_one_run proves "ES-072";
                 active_runs_are_counted_up_to_a_limit;

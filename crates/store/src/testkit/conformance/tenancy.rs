@@ -58,7 +58,10 @@ pub(super) async fn a_foreign_run_cannot_be_written(ctx: &Context) {
     let mut repeated = add(&run, &globex, Expected::Any, vec![fresh_event(&run)]);
     repeated.events[0].idempotency_key = known.idempotency_key;
     refused!(ctx.put(repeated.clone()).await, Error::NotFound);
-    let both = Append { streams: vec![add(&run, &acme, Expected::Seq(1), vec![fresh_event(&run)]), repeated], ..Append::default() };
+    let both = Append {
+        streams: vec![add(&run, &acme, Expected::Seq(1), vec![fresh_event(&run)]), repeated],
+        ..Append::default()
+    };
     refused!(ctx.store.append(both).await, Error::NotFound);
     // Nor can it be created again under another tenant.
     let mut stolen = start_stream(&run, &globex);
@@ -85,7 +88,10 @@ pub(super) async fn equal_names_of_two_tenants_do_not_meet(ctx: &Context) {
         let mut stream = start_stream(&run, owner);
         stream.row = Some(RunRow { request_key: Some(key), ..run_row(&run, owner, ctx.clock.now()) });
         ctx.put(stream).await.unwrap();
-        ctx.store.raise_alert(alert(AlertCode::ProjectorLagHigh, owner.as_str(), "projector", owner.as_str())).await.unwrap();
+        ctx.store
+            .raise_alert(alert(AlertCode::ProjectorLagHigh, owner.as_str(), "projector", owner.as_str()))
+            .await
+            .unwrap();
     }
     for (owner, run) in owners.iter().zip(["inv_1", "inv_2"]) {
         let scope = Scope::Tenant(owner.clone());

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 
 use super::op::{Op, place_text};
+use crate::Store;
 use crate::error::{Error, Result};
 use crate::log::{Append, StoredEvent};
 use crate::position::Position;
 use crate::relay::{CursorRow, DeadLetter, OutboxRow};
-use crate::Store;
 
 /// What a store answered.
 #[derive(Debug, Clone)]
@@ -112,9 +112,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         }
         Op::Follow { .. } => unreachable!("the follower reads the log"),
         Op::LogHead => Answer::told(store.log_head().await, |head| place_text(head, places)),
-        Op::CountLog { after, until, most } => {
-            Answer::of(store.count_log(places[*after], places[*until], *most).await)
-        }
+        Op::CountLog { after, until, most } => Answer::of(store.count_log(places[*after], places[*until], *most).await),
         Op::GetRun { scope, run_id } => Answer::of(store.get_run(scope, run_id).await),
         Op::ListRuns { scope, query } => Answer::of(store.list_runs(scope, query).await),
         Op::FindRequest { tenant, key } => Answer::of(store.find_request(tenant, *key).await),

@@ -16,23 +16,64 @@ pub struct Coverage {
 
 /// Parts of an append that was written.
 const PARTS: [&str; 25] = [
-    "append: new run", "append: sequence", "append: any", "append: strict", "append: adopted", "append: two streams",
-    "append: fence", "append: acquire", "append: renew", "append: resign", "append: row", "append: timer set",
-    "append: timer cleared", "append: queued", "append: unqueued by holder", "append: unqueued", "append: snapshot",
-    "append: cursor", "append: no events", "dispatch: queue", "dispatch: notify", "dispatch: deliver",
-    "dispatch: fail", "dispatch: adopt", "dispatch: withdraw",
+    "append: new run",
+    "append: sequence",
+    "append: any",
+    "append: strict",
+    "append: adopted",
+    "append: two streams",
+    "append: fence",
+    "append: acquire",
+    "append: renew",
+    "append: resign",
+    "append: row",
+    "append: timer set",
+    "append: timer cleared",
+    "append: queued",
+    "append: unqueued by holder",
+    "append: unqueued",
+    "append: snapshot",
+    "append: cursor",
+    "append: no events",
+    "dispatch: queue",
+    "dispatch: notify",
+    "dispatch: deliver",
+    "dispatch: fail",
+    "dispatch: adopt",
+    "dispatch: withdraw",
 ];
 
 /// Refusals that random operations meet. The others need a store in trouble.
 const REFUSALS: [&str; 12] = [
-    "Conflict", "RunExists", "KeyExists", "RequestExists", "NotFound", "Fenced", "AuthorityHeld", "AuthorityNotHeld",
-    "DispatchNotFound", "DispatchMove", "LeaseLost", "CursorMoved",
+    "Conflict",
+    "RunExists",
+    "KeyExists",
+    "RequestExists",
+    "NotFound",
+    "Fenced",
+    "AuthorityHeld",
+    "AuthorityNotHeld",
+    "DispatchNotFound",
+    "DispatchMove",
+    "LeaseLost",
+    "CursorMoved",
 ];
 
 /// Reads that are no proof while they show nothing.
 const MUST_SHOW: [&str; 13] = [
-    "read_run", "snapshot_at", "read_log", "count_log", "list_runs", "claim_queue", "open_dispatches", "get_dispatch",
-    "due_timers", "outbox_due", "dead_letters", "redrive", "alerts",
+    "read_run",
+    "snapshot_at",
+    "read_log",
+    "count_log",
+    "list_runs",
+    "claim_queue",
+    "open_dispatches",
+    "get_dispatch",
+    "due_timers",
+    "outbox_due",
+    "dead_letters",
+    "redrive",
+    "alerts",
 ];
 
 impl Coverage {

@@ -3,11 +3,14 @@
 
 mod streams;
 
+use std::collections::BTreeMap;
+
 use servo_canon::Digest;
 use servo_model::alert::AlertCode;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 
 use super::Follower;
+use super::apply::Answer;
 use super::op::{Cursor, Note, Op, Place};
 use crate::Store;
 use crate::lease::Fence;
@@ -36,10 +39,19 @@ pub(super) fn request_ids() -> Vec<String> {
 /// What earlier operations were, so that later ones can follow them up.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Who claimed queued runs last.
-    claimed_by: Option<String>,
+    /// Queued runs and who claimed them.
+    claims: BTreeMap<RunId, String>,
     /// Appends to be sent again, as after an unknown outcome.
     append: Option<Op>,
+}
+
+impl Memory {
+    pub(super) fn note(&mut self, op: &Op, answer: &Answer) {
+        let Op::ClaimQueue { owner, .. } = op else { return };
+        for run in RUNS.iter().filter(|run| answer.text.contains(&format!("run_id: {run:?}"))) {
+            self.claims.insert(run_id(run), owner.clone());
+        }
+    }
 }
 
 /// Where a new operation comes from.
@@ -74,9 +86,9 @@ impl World<'_> {
         self.rng.pick(&OWNERS).to_owned()
     }
 
-    /// Who may hold a lease now.
-    fn claimer(&mut self) -> String {
-        match &self.memory.claimed_by {
+    /// Who may hold the run's lease now.
+    fn claimer(&mut self, run_id: &RunId) -> String {
+        match self.memory.claims.get(run_id) {
             Some(owner) if !self.rng.one_in(5) => owner.clone(),
             _ => self.owner(),
         }
@@ -221,10 +233,13 @@ async fn other(world: &mut World<'_>) -> Op {
         9 => Op::CountActive { tenant: world.any_tenant(), most: world.limit() },
         10 | 11 => {
             let (owner, lease_ms) = (world.owner(), 5 + world.rng.below(200));
-            world.memory.claimed_by = Some(owner.clone());
             Op::ClaimQueue { owner, lease_ms, limit: world.limit() }
         }
-        12 => Op::ReleaseQueue { run_id: world.any_run().1, owner: world.claimer(), not_before: world.near() },
+        12 => {
+            let claimed = world.memory.claims.keys().next().cloned();
+            let run_id = claimed.unwrap_or_else(|| world.any_run().1);
+            Op::ReleaseQueue { owner: world.claimer(&run_id), run_id, not_before: world.near() }
+        }
         13 => {
             let after = if world.rng.one_in(3) { Some((world.near(), world.request_id())) } else { None };
             Op::OpenDispatches { epoch: world.rng.below(6), after, limit: world.limit() }

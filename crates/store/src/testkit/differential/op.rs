@@ -18,44 +18,139 @@ pub(super) type Place = usize;
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     /// Cursors of the append stand beside it, because their positions are places.
-    Append { append: Append, cursors: Vec<Cursor> },
-    ReadRun { scope: Scope, run_id: RunId, after: u64, limit: u32 },
-    SnapshotAt { scope: Scope, run_id: RunId, seq_max: u64 },
-    PutSnapshot { run_id: RunId, tenant: TenantId, snapshot: StoredSnapshot },
+    Append {
+        append: Append,
+        cursors: Vec<Cursor>,
+    },
+    ReadRun {
+        scope: Scope,
+        run_id: RunId,
+        after: u64,
+        limit: u32,
+    },
+    SnapshotAt {
+        scope: Scope,
+        run_id: RunId,
+        seq_max: u64,
+    },
+    PutSnapshot {
+        run_id: RunId,
+        tenant: TenantId,
+        snapshot: StoredSnapshot,
+    },
     /// Reads the log to its end, in pages of this size.
-    Follow { page: u32 },
+    Follow {
+        page: u32,
+    },
     LogHead,
-    CountLog { after: Place, until: Place, most: u64 },
-    GetRun { scope: Scope, run_id: RunId },
-    ListRuns { scope: Scope, query: RunQuery },
-    FindRequest { tenant: TenantId, key: Digest },
-    CountActive { tenant: TenantId, most: u32 },
-    ClaimQueue { owner: String, lease_ms: u64, limit: u32 },
-    ReleaseQueue { run_id: RunId, owner: String, not_before: Timestamp },
-    OpenDispatches { epoch: u64, after: Option<(Timestamp, String)>, limit: u32 },
-    GetDispatch { request_id: String },
+    CountLog {
+        after: Place,
+        until: Place,
+        most: u64,
+    },
+    GetRun {
+        scope: Scope,
+        run_id: RunId,
+    },
+    ListRuns {
+        scope: Scope,
+        query: RunQuery,
+    },
+    FindRequest {
+        tenant: TenantId,
+        key: Digest,
+    },
+    CountActive {
+        tenant: TenantId,
+        most: u32,
+    },
+    ClaimQueue {
+        owner: String,
+        lease_ms: u64,
+        limit: u32,
+    },
+    ReleaseQueue {
+        run_id: RunId,
+        owner: String,
+        not_before: Timestamp,
+    },
+    OpenDispatches {
+        epoch: u64,
+        after: Option<(Timestamp, String)>,
+        limit: u32,
+    },
+    GetDispatch {
+        request_id: String,
+    },
     Backlog,
-    DueTimers { limit: u32 },
-    GetTimer { run_id: RunId },
+    DueTimers {
+        limit: u32,
+    },
+    GetTimer {
+        run_id: RunId,
+    },
     Authority,
     BreakLeases,
-    GetCursor { name: String },
-    MoveCursor { from: Option<Place>, to: Cursor, fence: Option<Fence> },
-    OutboxPut { note: Note },
-    OutboxDue { limit: u32 },
+    GetCursor {
+        name: String,
+    },
+    MoveCursor {
+        from: Option<Place>,
+        to: Cursor,
+        fence: Option<Fence>,
+    },
+    OutboxPut {
+        note: Note,
+    },
+    OutboxDue {
+        limit: u32,
+    },
     OutboxLen,
-    OutboxDone { place: Place },
-    OutboxBury { note: Note },
-    DeadLetters { after: Place, limit: u32 },
-    Redrive { place: Option<Place> },
-    RaiseAlert { alert: NewAlert },
-    Alerts { scope: Scope, limit: u32 },
-    ClearAlert { code: AlertCode, tenant: TenantId, subject: String },
-    Quarantine { run_id: RunId, reason: String },
-    Retire { finished_before: Timestamp, limit: u32 },
-    DeleteRun { scope: Scope, run_id: RunId },
-    TrimSystem { before: Timestamp, limit: u32 },
-    Import { row: RunRow, events: Vec<StoredEvent> },
+    OutboxDone {
+        place: Place,
+    },
+    OutboxBury {
+        note: Note,
+    },
+    DeadLetters {
+        after: Place,
+        limit: u32,
+    },
+    Redrive {
+        place: Option<Place>,
+    },
+    RaiseAlert {
+        alert: NewAlert,
+    },
+    Alerts {
+        scope: Scope,
+        limit: u32,
+    },
+    ClearAlert {
+        code: AlertCode,
+        tenant: TenantId,
+        subject: String,
+    },
+    Quarantine {
+        run_id: RunId,
+        reason: String,
+    },
+    Retire {
+        finished_before: Timestamp,
+        limit: u32,
+    },
+    DeleteRun {
+        scope: Scope,
+        run_id: RunId,
+    },
+    TrimSystem {
+        before: Timestamp,
+        limit: u32,
+    },
+    Import {
+        row: RunRow,
+        events: Vec<StoredEvent>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -155,10 +250,42 @@ impl Op {
 
     /// The kinds that a whole campaign must have seen succeed.
     pub(super) const KINDS: [&'static str; 37] = [
-        "append", "read_run", "snapshot_at", "put_snapshot", "read_log", "log_head", "count_log", "get_run",
-        "list_runs", "find_request", "count_active", "claim_queue", "release_queue", "open_dispatches", "get_dispatch",
-        "backlog", "due_timers", "get_timer", "authority", "break_leases", "cursor", "move_cursor", "outbox_put",
-        "outbox_due", "outbox_len", "outbox_done", "outbox_bury", "dead_letters", "redrive", "raise_alert", "alerts",
-        "clear_alert", "quarantine", "retire", "delete_run", "trim_system", "import_run",
+        "append",
+        "read_run",
+        "snapshot_at",
+        "put_snapshot",
+        "read_log",
+        "log_head",
+        "count_log",
+        "get_run",
+        "list_runs",
+        "find_request",
+        "count_active",
+        "claim_queue",
+        "release_queue",
+        "open_dispatches",
+        "get_dispatch",
+        "backlog",
+        "due_timers",
+        "get_timer",
+        "authority",
+        "break_leases",
+        "cursor",
+        "move_cursor",
+        "outbox_put",
+        "outbox_due",
+        "outbox_len",
+        "outbox_done",
+        "outbox_bury",
+        "dead_letters",
+        "redrive",
+        "raise_alert",
+        "alerts",
+        "clear_alert",
+        "quarantine",
+        "retire",
+        "delete_run",
+        "trim_system",
+        "import_run",
     ];
 }

@@ -73,10 +73,7 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
 }
 
 /// What differs first, and how each side tells it.
-pub(super) fn first_difference(
-    a: &[(String, String)],
-    b: &[(String, String)],
-) -> Option<(String, String, String)> {
+pub(super) fn first_difference(a: &[(String, String)], b: &[(String, String)]) -> Option<(String, String, String)> {
     let nothing = ("nothing more".to_owned(), String::new());
     (0..a.len().max(b.len())).find_map(|index| {
         let (left, right) = (a.get(index).unwrap_or(&nothing), b.get(index).unwrap_or(&nothing));

@@ -8,7 +8,9 @@ use super::super::op::Op;
 use super::{OPERATOR, REQUESTS, RUNS, STEPS, TENANTS, World};
 use crate::dispatch::DispatchChange;
 use crate::lease::AuthorityChange;
-use crate::log::{Append, Expected, KeyMode, NewEvent, QueueChange, StoredEvent, StoredSnapshot, StreamAppend, TimerChange};
+use crate::log::{
+    Append, Expected, KeyMode, NewEvent, QueueChange, StoredEvent, StoredSnapshot, StreamAppend, TimerChange,
+};
 use crate::position::Position;
 use crate::runs::{RunRow, Scope, Visible};
 use crate::testkit::fixtures::{PLAN_VERSION, dispatch_step, new_event, run_id, run_row, tenant};
@@ -90,7 +92,12 @@ impl World<'_> {
         };
         stream.queue = match self.rng.below(10) {
             0 | 1 => QueueChange::Put { not_before: self.near() },
-            2 if self.memory.claimed_by.is_some() => QueueChange::Remove { leased_by: Some(self.claimer()) },
+            2..=5 if self.memory.claims.contains_key(&run_id) => {
+                let leased_by = Some(self.claimer(&run_id));
+                self.memory.claims.remove(&run_id);
+                QueueChange::Remove { leased_by }
+            }
+            2 if self.rng.one_in(3) => QueueChange::Remove { leased_by: Some(self.owner()) },
             3 => QueueChange::Remove { leased_by: None },
             _ => QueueChange::Keep,
         };
@@ -116,7 +123,9 @@ impl World<'_> {
             stream.dispatches.push(change);
         }
         if self.rng.one_in(10) {
-            stream.dispatches.push(DispatchChange::Fail { request_id: self.request_id(), reason: "operator".to_owned() });
+            stream
+                .dispatches
+                .push(DispatchChange::Fail { request_id: self.request_id(), reason: "operator".to_owned() });
         }
         stream
     }

@@ -1,0 +1,7 @@
+//! Crashes: at random moments, at named points, and of the authority's holder.
+
+mod check;
+mod kill;
+mod points;
+mod pause;
+mod postgres;

@@ -1,0 +1,36 @@
+//! What the suites share.
+
+pub(crate) mod api;
+pub(crate) mod dice;
+pub(crate) mod process;
+
+use std::time::Duration;
+
+/// Long enough for a loaded machine; reaching it is a failure, never a way to wait.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Whether the long campaign was asked for.
+#[expect(clippy::disallowed_methods, reason = "the campaign command sets it")]
+pub(crate) fn full() -> bool {
+    std::env::var_os("SERVO_CRASH_FULL").is_some()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test command sets them")]
+pub(crate) fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test`, which starts the servers"))
+}
+
+/// Waits until a condition holds, looking again whenever the other side may have moved.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let waiting = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            let mut pause = tokio::time::interval(Duration::from_millis(10));
+            pause.tick().await;
+            pause.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"))
+}

@@ -1,0 +1,101 @@
+//! The server as a child process.
+
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use serde_json::Value;
+
+/// A running server. Killed when dropped, so that a failing test leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct Servo {
+    child: Child,
+    pub(crate) url: String,
+}
+
+pub(crate) fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_servo"));
+    // Whatever the surrounding shell has set is not part of the test.
+    for name in ["SERVO_SABOTAGE", "SERVO_CRASHPOINT", "SERVO_SERVER", "SERVO_TOKEN"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+impl Servo {
+    /// `servo dev` on a folder.
+    pub(crate) fn dev(data: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = binary();
+        command.args(["dev", "--port", "0", "--no-open", "--no-sample", "--ready-json", "--data-dir"]).arg(data);
+        Self::spawn(command, variables)
+    }
+
+    /// `servo server` with a configuration file.
+    pub(crate) fn server(config: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = binary();
+        command.args(["server", "--ready-json", "--config"]).arg(config);
+        Self::spawn(command, variables)
+    }
+
+    /// Starts it and waits for its ready line, or says what it printed instead.
+    fn spawn(mut command: Command, variables: &[(&str, &str)]) -> Result<Self, String> {
+        command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().ok_or("stdout is piped")?;
+        let read = BufReader::new(stdout).read_line(&mut line);
+        let document: Option<Value> = serde_json::from_str(&line).ok();
+        let url = document.as_ref().and_then(|document| document["api"].as_str()).map(str::to_owned);
+        let Some(url) = url else {
+            let _ = child.kill();
+            let mut stderr = String::new();
+            if let Some(mut pipe) = child.stderr.take() {
+                let _ = pipe.read_to_string(&mut stderr);
+            }
+            let _ = child.wait();
+            return Err(format!("not ready: {read:?} {line:?}\n{stderr}"));
+        };
+        // Its log goes nowhere from here on; a full pipe must not stop it.
+        if let Some(mut pipe) = child.stderr.take() {
+            std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+        }
+        Ok(Self { child, url })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+    }
+
+    /// As `kill -9`.
+    pub(crate) fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks it to stop and waits for it.
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.child.wait().expect("the child is ours")
+    }
+
+    /// Waits for an end that the server comes to by itself.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().expect("the child is ours")
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+}
+
+impl Drop for Servo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

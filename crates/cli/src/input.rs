@@ -1,0 +1,122 @@
+//! What commands read besides their arguments: files, stdin, and a yes from a person. All of it comes before the first
+//! request, and before Ctrl-C is caught, so that it can end a read at once.
+
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::path::Path;
+
+use servo_model::RunId;
+
+use crate::args::Target;
+use crate::failure::{Failure, exit};
+
+/// The largest document or list of ids that is read.
+const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Ids that a question shows.
+const SAMPLE: usize = 3;
+
+/// A file, or stdin for `-`.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    if path == Path::new("-") {
+        return read_all(io::stdin().lock(), "stdin");
+    }
+    let name = path.display().to_string();
+    match std::fs::File::open(path) {
+        Ok(file) => read_all(file, &name),
+        Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
+    }
+}
+
+fn read_all(source: impl Read, name: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = source.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(exit::ERROR, format!("{name}: {error}")))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(Failure::usage(format!("{name}: longer than {INPUT_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{name}: not UTF-8")))
+}
+
+/// The runs that a command acts on.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) runs: Vec<RunId>,
+    /// One run, named on the command line.
+    pub(crate) is_single: bool,
+}
+
+pub(crate) fn choose(targets: &[Target]) -> Result<Chosen, Failure> {
+    let mut runs = Vec::new();
+    for target in targets {
+        match target {
+            Target::Run(run) => runs.push(run.clone()),
+            Target::Stdin => runs.extend(parse_ids(&read(Path::new("-"))?)?),
+        }
+    }
+    Ok(Chosen { is_single: matches!(targets, [Target::Run(_)]), runs })
+}
+
+fn parse_ids(text: &str) -> Result<Vec<RunId>, Failure> {
+    let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number)).filter(|(line, _)| !line.is_empty());
+    let parse = |(line, number): (&str, u32)| {
+        RunId::parse(line).map_err(|invalid| Failure::usage(format!("stdin line {number}: `{line}`: {invalid}")))
+    };
+    lines.map(parse).collect()
+}
+
+/// Asks before something that cannot be undone.
+pub(crate) fn confirm(verb: &str, chosen: &Chosen, yes: bool) -> Result<(), Failure> {
+    if yes || chosen.runs.is_empty() {
+        return Ok(());
+    }
+    let question = question(verb, &chosen.runs);
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Failure::usage(format!("{question} There is no terminal to answer on")).hint("add --yes"));
+    }
+    let failed = |error: io::Error| Failure::new(exit::ERROR, format!("terminal: {error}"));
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).map_err(failed)?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(exit::ERROR, "nothing was done")),
+    }
+}
+
+fn question(verb: &str, runs: &[RunId]) -> String {
+    let names: Vec<_> = runs.iter().take(SAMPLE).map(RunId::as_str).collect();
+    let more = if runs.len() > SAMPLE { ", …" } else { "" };
+    let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    format!("{verb} {count} ({}{more})?", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> RunId {
+        RunId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn ids_come_one_per_line_and_a_wrong_one_stops_everything() {
+        assert_eq!(parse_ids("inv_1\r\n\n  inv_2 \n").unwrap(), [id("inv_1"), id("inv_2")]);
+        assert_eq!(parse_ids("").unwrap(), []);
+        let failure = parse_ids("inv_1\n\nRUN STATUS\n").unwrap_err();
+        assert_eq!(failure.exit, exit::USAGE);
+        assert!(failure.to_string().starts_with("stdin line 3: `RUN STATUS`"), "{failure}");
+    }
+
+    #[test]
+    fn a_question_names_how_many_and_which() {
+        let runs: Vec<_> = ["a", "b", "c", "d"].map(id).into();
+        assert_eq!(question("Delete", &runs), "Delete 4 runs (a, b, c, …)?");
+        assert_eq!(question("Terminate", &runs[..1]), "Terminate 1 run (a)?");
+    }
+
+    #[test]
+    fn a_single_run_is_one_that_was_named() {
+        assert!(choose(&[Target::Run(id("a"))]).unwrap().is_single);
+        assert!(!choose(&[Target::Run(id("a")), Target::Run(id("b"))]).unwrap().is_single);
+    }
+}

@@ -1,0 +1,124 @@
+//! One run in full: header, what it waits for, why it failed, its steps with every attempt, its artifacts.
+
+use std::time::Duration;
+
+use servo_model::snapshot::BlockedBy;
+use servo_model::{ArtifactRef, RunSnapshot, StepSnapshot};
+
+use super::{Style, View};
+use crate::output::style::{clean, size, status_color, took};
+use crate::output::table::{Cell, fields, table};
+
+impl View for RunSnapshot {
+    fn table(&self, style: &Style) -> String {
+        let mut text = header(self, style);
+        if !self.steps.is_empty() {
+            let rows: Vec<_> = self.steps.iter().map(|step| step_row(step, style)).collect();
+            text.push('\n');
+            text.push_str(&table(style.paint(), &["STEP", "ATTEMPT", "STATUS", "STARTED", "TOOK", "DETAIL"], &rows));
+        }
+        if !self.artifacts.is_empty() {
+            let rows: Vec<_> = self.artifacts.iter().map(|artifact| artifact_row(artifact, style)).collect();
+            text.push('\n');
+            text.push_str(&table(style.paint(), &["ARTIFACT", "SIZE", "EXPIRES", "URI"], &rows));
+        }
+        text
+    }
+
+    fn ids(&self) -> Vec<String> {
+        vec![self.run_id.to_string()]
+    }
+}
+
+fn header(run: &RunSnapshot, style: &Style) -> String {
+    let word = run.status.as_str();
+    let mut status = style.paint().apply(status_color(word), word);
+    if run.substatus.is_some() {
+        status.push_str(", draining");
+    }
+    match run.failed_steps {
+        0 => {}
+        1 => status.push_str(", 1 failed step"),
+        more => status.push_str(&format!(", {more} failed steps")),
+    }
+    let ended = run.completed_at.map(|at| match run.total_duration_ms {
+        Some(millis) => format!("{}, took {}", style.time(at), took(Duration::from_millis(millis))),
+        None => style.time(at),
+    });
+    let root_cause = run.root_cause.as_ref().map(|cause| match &cause.step_id {
+        Some(step) => clean(&format!("{} in {step}: {}", cause.code, cause.message)),
+        None => clean(&format!("{}: {}", cause.code, cause.message)),
+    });
+    let waits: Vec<_> = run.blocked_by.iter().map(|blocked| waits_for(blocked, style)).collect();
+    let engine = run.engine_type.as_ref().map(|engine| match &run.engine_run_ref {
+        Some(reference) => clean(&format!("{engine}, {reference}")),
+        None => clean(engine),
+    });
+    fields(&[
+        ("Run", Some(run.run_id.to_string())),
+        ("Status", Some(status)),
+        ("Message", run.message.as_deref().map(clean)),
+        ("Waits for", (!waits.is_empty()).then(|| waits.join("; "))),
+        ("Root cause", root_cause),
+        ("Engine", engine),
+        ("Queued", run.queued_at.map(|at| style.time(at))),
+        ("Started", run.started_at.map(|at| style.time(at))),
+        ("Ended", ended),
+        ("Last event", Some(run.last_event_seq.to_string())),
+    ])
+}
+
+fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
+    let what = match blocked.cause.as_str() {
+        "approval" => "an approval (`servo runs approve`)",
+        "capacity" => "a free place",
+        "delay" => "its time",
+        "draining" => "steps in flight",
+        "pause" => "a resume (`servo runs resume`)",
+        "retry" => "a retry",
+        other => other,
+    };
+    let mut text = clean(what);
+    if let Some(step) = &blocked.step_id {
+        text.push_str(&format!(" of {step}"));
+    }
+    if let Some(at) = blocked.earliest_at {
+        text.push_str(&format!(", {}", style.time(at)));
+    }
+    text
+}
+
+fn step_row(step: &StepSnapshot, style: &Style) -> Vec<Cell> {
+    let attempt = match step.engine_attempt_id {
+        // Handed out more than once.
+        Some(engine) if engine > 1 => format!("{}.{engine}", step.logical_attempt_id),
+        _ => step.logical_attempt_id.to_string(),
+    };
+    let artifacts = match step.artifacts.len() {
+        0 => None,
+        1 => Some("1 artifact".to_owned()),
+        more => Some(format!("{more} artifacts")),
+    };
+    let detail = match (&step.error, &step.skip_reason) {
+        (Some(error), _) => Some(format!("{}: {}", error.code, error.message)),
+        (None, Some(reason)) => Some(reason.clone()),
+        (None, None) => artifacts,
+    };
+    vec![
+        Cell::new(step.step_id.as_str()),
+        Cell::new(&attempt),
+        Cell::status(step.status.as_str()),
+        Cell::from(step.started_at.map(|at| style.time(at))),
+        Cell::from(step.started_at.zip(step.completed_at).map(|(start, end)| took(end.since(start)))),
+        Cell::from(detail),
+    ]
+}
+
+fn artifact_row(artifact: &ArtifactRef, style: &Style) -> Vec<Cell> {
+    vec![
+        Cell::new(&artifact.kind),
+        Cell::from(artifact.size_bytes.map(size)),
+        Cell::from(artifact.expires_at.map(|at| style.time(at))),
+        Cell::whole(&artifact.uri),
+    ]
+}

@@ -1,0 +1,256 @@
+//! The whole configuration of a server: one TOML file, overridden by `SERVO__SECTION__KEY` variables that the caller
+//! passes in. Unknown keys are errors, and every error names its key.
+
+mod mask;
+mod overlay;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use servo_canon::Digest;
+use servo_model::{Role, TenantId};
+use servo_runtime::RuntimeConfig;
+
+use crate::auth::{Auth, Key};
+use crate::plan_source::PlanSources;
+
+/// The port that everything uses unless told otherwise.
+pub const DEFAULT_PORT: u16 = 8700;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// URI prefixes below which plans may be read: `file:///folder/`, `https://host/prefix/`.
+    pub plan_sources: Vec<String>,
+    pub server: ServerConfig,
+    pub store: StoreConfig,
+    pub bus: BusConfig,
+    pub auth: AuthConfig,
+    pub engines: EnginesConfig,
+    pub log: LogConfig,
+    pub runtime: RuntimeConfig,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Address and port; port 0 takes any that is free.
+    pub bind: SocketAddr,
+    /// Requests under way at once; one more is answered with 429.
+    pub requests_max: usize,
+    /// Open event streams.
+    pub streams_max: usize,
+    /// Open connections; one more waits to be accepted.
+    pub connections_max: usize,
+    /// How long a connection may take to send the head of a request, and to agree on TLS.
+    pub header_timeout_ms: u64,
+    /// How long a request may take to send its body.
+    pub body_timeout_ms: u64,
+    /// Largest run file that is imported.
+    pub import_bytes_max: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            requests_max: 512,
+            streams_max: 256,
+            connections_max: 4_096,
+            header_timeout_ms: 10_000,
+            body_timeout_ms: 30_000,
+            import_bytes_max: 64 * 1024 * 1024,
+            tls: None,
+        }
+    }
+}
+
+/// PEM files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum StoreConfig {
+    /// One file in a folder, one process.
+    Sqlite { path: PathBuf },
+    /// `postgres://user:password@host:port/database`, any number of processes.
+    Postgres { url: String },
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self::Sqlite { path: PathBuf::from(".servo") }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BusConfig {
+    /// `nats://host:4222`; absent means that events stay in the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nats_url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthConfig {
+    pub keys: Vec<KeyConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyConfig {
+    /// Who the key stands for, in events and logs.
+    pub name: String,
+    pub tenant: TenantId,
+    pub roles: Vec<Role>,
+    /// SHA-256 of the key, in hex: `printf %s "$KEY" | sha256sum`.
+    pub sha256: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EnginesConfig {
+    /// The engine that only does what a plan's fields say. For trying things out.
+    pub mock: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    pub format: LogFormat,
+    pub level: LogLevel,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}
+
+/// What is wrong with a configuration, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", if key.is_empty() { String::new() } else { format!("{key}: ") })]
+pub struct ConfigError {
+    pub key: String,
+    pub reason: String,
+}
+
+impl ConfigError {
+    pub fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { key: key.into(), reason: reason.into() }
+    }
+}
+
+impl Config {
+    /// Reads a file's text, puts the variables over it, and checks the whole.
+    pub fn load(text: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let table = overlay::table(text, variables)?;
+        let config: Config = serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| {
+            let key = error.path().to_string();
+            let key = if key == "." { String::new() } else { key };
+            ConfigError::new(key, error.into_inner().message().trim())
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for (index, key) in self.auth.keys.iter().enumerate() {
+            let at = |field: &str| format!("auth.keys[{index}].{field}");
+            if key.name.is_empty() || key.name.len() > 128 || key.name.chars().any(char::is_control) {
+                return Err(ConfigError::new(at("name"), "has 1 to 128 characters and no control characters"));
+            }
+            if key.tenant.as_str().starts_with('_') {
+                return Err(ConfigError::new(at("tenant"), "names that begin with `_` belong to the system"));
+            }
+            if key.roles.is_empty() {
+                let roles = "has at least one of viewer, operator, tenant-admin, platform-admin";
+                return Err(ConfigError::new(at("roles"), roles));
+            }
+            let earlier = &self.auth.keys[..index];
+            if earlier.iter().any(|other| other.name == key.name || other.sha256 == key.sha256) {
+                return Err(ConfigError::new(at("name"), "the name or the key stands twice"));
+            }
+        }
+        if !self.server.bind.ip().is_loopback() && self.auth.keys.is_empty() {
+            let reason = format!(
+                "{} can be reached from other machines and nobody needs a key: add [[auth.keys]] (name, tenant, roles, \
+                 sha256), or bind to 127.0.0.1",
+                self.server.bind
+            );
+            return Err(ConfigError::new("server.bind", reason));
+        }
+        for (key, limit) in [
+            ("server.requests_max", self.server.requests_max),
+            ("server.connections_max", self.server.connections_max),
+            ("runtime.dispatch.in_flight_max", self.runtime.dispatch.in_flight_max),
+        ] {
+            if !(1..=1_000_000).contains(&limit) {
+                return Err(ConfigError::new(key, "is 1 to 1000000"));
+            }
+        }
+        self.plan_sources()?;
+        Ok(())
+    }
+
+    /// Without keys everybody on this machine may do everything; `check` has made sure that it is only this machine.
+    pub fn auth(&self) -> Auth {
+        if self.auth.keys.is_empty() {
+            return Auth::Development;
+        }
+        let key = |key: &KeyConfig| Key {
+            name: key.name.clone(),
+            tenant: key.tenant.clone(),
+            roles: key.roles.clone(),
+            sha256: key.sha256,
+        };
+        Auth::Keys(self.auth.keys.iter().map(key).collect())
+    }
+
+    pub fn plan_sources(&self) -> Result<PlanSources, ConfigError> {
+        let bytes_max = self.runtime.limits.request_body_bytes_max;
+        PlanSources::new(&self.plan_sources, bytes_max).map_err(|invalid| ConfigError::new(invalid.field, invalid.reason))
+    }
+
+    /// The configuration as it takes effect, with secrets masked.
+    pub fn print(&self) -> String {
+        mask::print(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

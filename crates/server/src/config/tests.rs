@@ -1,0 +1,94 @@
+//! Reading configurations, and refusing those that are wrong.
+
+use super::*;
+
+fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    Config::load(text, variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+}
+
+#[test]
+fn nothing_gives_the_defaults() {
+    assert_eq!(load("", &[]).unwrap(), Config::default());
+    assert_eq!(load("", &[("SERVO_SERVER", "http://x"), ("PATH", "/bin")]).unwrap(), Config::default());
+}
+
+#[test]
+fn what_is_printed_is_read_back() {
+    let config = Config { plan_sources: vec!["file:///srv/plans/".to_owned()], ..Config::default() };
+    assert_eq!(load(&config.print(), &[]).unwrap(), config);
+}
+
+#[test]
+fn the_example_file_is_the_default_configuration() {
+    let example = include_str!("../../../../servo.toml.example");
+    assert_eq!(load(example, &[]).unwrap(), Config::default());
+}
+
+#[test]
+fn variables_override_the_file() {
+    let text = "[server]\nbind = \"127.0.0.1:1\"\n[runtime]\npoll_ms = 5\n";
+    let config = load(
+        text,
+        &[
+            ("SERVO__SERVER__BIND", "[::1]:9000"),
+            ("SERVO__STORE__PATH", "/data"),
+            ("SERVO__ENGINES__MOCK", "true"),
+            ("SERVO__RUNTIME__STATE_STORE__WRITELATENCYBUDGETMS", "7"),
+            ("SERVO__PLAN_SOURCES", r#"["file:///a/"]"#),
+            ("SERVO__LOG__FORMAT", "json"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(config.server.bind.port(), 9000);
+    assert_eq!(config.store, StoreConfig::Sqlite { path: PathBuf::from("/data") });
+    assert!(config.engines.mock);
+    assert_eq!(config.runtime.state_store.write_latency_budget_ms, 7);
+    assert_eq!(config.runtime.poll_ms, 5);
+    assert_eq!(config.plan_sources, ["file:///a/"]);
+    assert_eq!(config.log.format, LogFormat::Json);
+    let config = load("", &[("SERVO__STORE__KIND", "postgres"), ("SERVO__STORE__URL", "postgres://u:p@h/d")]).unwrap();
+    assert_eq!(config.store, StoreConfig::Postgres { url: "postgres://u:p@h/d".to_owned() });
+}
+
+#[test]
+fn errors_name_the_key_and_what_is_allowed() {
+    let digest = Digest::of(b"key");
+    let key = |rest: &str| format!("[[auth.keys]]\nname = \"ci\"\nsha256 = \"{digest}\"\n{rest}");
+    for (text, variables, wanted) in [
+        ("[server]\nbindd = 1", &[][..], "bindd"),
+        ("[server]\nbind = \"localhost\"", &[], "server.bind"),
+        ("[server]\nrequests_max = 0", &[], "server.requests_max: is 1 to"),
+        ("[server.tls]\ncert = \"a\"", &[], "key"),
+        ("[store]\nkind = \"mysql\"", &[], "sqlite"),
+        ("[log]\nlevel = \"loud\"", &[], "log.level"),
+        ("[runtime.retention]\nfinished_runs_days = \"x\"", &[], "runtime.retention.finished_runs_days"),
+        ("[server]\nbind = \"0.0.0.0:8700\"", &[], "add [[auth.keys]]"),
+        ("plan_sources = [\"ftp://x/\"]", &[], "plan_sources.0"),
+        ("no toml", &[], "line 1"),
+        ("", &[("SERVO__SERVER__PORT", "1")], "port"),
+        ("", &[("SERVO__SERVER__BIND__X", "1")], "server.bind"),
+        ("", &[("SERVO__", "1")], "SERVO__SECTION__KEY"),
+        ("[server]\nbind = \"127.0.0.1:1\"", &[("SERVO__SERVER__BIND__X", "1")], "no section"),
+        (&key("tenant = \"_system\"\nroles = [\"viewer\"]"), &[], "auth.keys[0].tenant"),
+        (&key("tenant = \"acme\"\nroles = []"), &[], "auth.keys[0].roles"),
+        (&key("tenant = \"acme\"\nroles = [\"root\"]"), &[], "platform-admin"),
+        (&key("tenant = \"a b\"\nroles = [\"viewer\"]"), &[], "tenant"),
+    ] {
+        let error = load(text, variables).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text} {variables:?} gave: {error}");
+    }
+}
+
+#[test]
+fn secrets_are_masked_when_printed() {
+    let digest = Digest::of(b"key");
+    let text = format!(
+        "[store]\nkind = \"postgres\"\nurl = \"postgres://servo:hunter2@db/servo\"\n[bus]\nnats_url = \"nats://u:swordfish@bus\"\n\
+         [[auth.keys]]\nname = \"ci\"\ntenant = \"acme\"\nroles = [\"operator\"]\nsha256 = \"{digest}\"\n"
+    );
+    let printed = load(&text, &[]).unwrap().print();
+    for secret in ["hunter2", "swordfish", &digest.to_string()] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
+    assert!(printed.contains("postgres://servo:***@db/servo"), "{printed}");
+}

@@ -1,0 +1,69 @@
+//! Every address, and who may use it. Each handler parses, asks the runtime, and answers; none decides.
+
+mod alerts;
+mod dead_letters;
+mod events;
+mod health;
+mod runs;
+mod runtime;
+mod signals;
+mod store;
+mod transfer;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use servo_model::{SecurityContext, codes};
+use servo_store::Scope;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::request;
+
+pub(crate) fn router(app: &App) -> Router {
+    let api = Router::new()
+        .route("/v1/runs", get(runs::list).post(runs::start))
+        .route("/v1/runs/import", post(transfer::import))
+        .route("/v1/runs/{id}", get(runs::show).delete(transfer::delete))
+        .route("/v1/runs/{id}/events", get(events::read))
+        .route("/v1/runs/{id}/signals", post(signals::send))
+        .route("/v1/runs/{id}/export", get(transfer::export))
+        .route("/v1/runs/{id}/terminate", post(transfer::terminate))
+        .route("/v1/alerts", get(alerts::list))
+        .route("/v1/dead-letters", get(dead_letters::list))
+        .route("/v1/dead-letters/redrive", post(dead_letters::redrive))
+        .route("/v1/store/info", get(store::info))
+        .route("/v1/store/backup", get(store::backup))
+        .route("/v1/store/verify", post(store::verify))
+        .route("/v1/store/retention", post(store::retention))
+        .route("/runtime/commands", post(runtime::execute))
+        .route("/runtime/snapshot", get(runtime::snapshot))
+        .route("/runtime/events", get(runtime::events))
+        .route("/runtime/schema", get(runtime::schema))
+        .layer(from_fn_with_state(app.clone(), request::limit));
+    // Outside the limit: a busy server is still alive.
+    let health = Router::new()
+        .route("/", get(health::front))
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .route("/version", get(health::version));
+    api.merge(health)
+        .fallback(|| async { ApiError::new(codes::NOT_FOUND) })
+        .method_not_allowed_fallback(|| async { ApiError::new(codes::METHOD_NOT_ALLOWED) })
+        .layer(CatchPanicLayer::custom(request::panicked))
+        .layer(from_fn_with_state(app.clone(), request::around))
+        .with_state(app.clone())
+}
+
+/// The principal's own tenant, whatever its roles: what is foreign does not exist.
+fn scope(principal: &SecurityContext) -> Scope {
+    Scope::Tenant(principal.tenant.clone())
+}
+
+/// One line per change that somebody made.
+fn audit(principal: &SecurityContext, action: &str, subject: &str) {
+    let SecurityContext { subject: actor, tenant, correlation_id, .. } = principal;
+    tracing::info!(%tenant, actor, correlation_id, action, subject, "changed by request");
+}

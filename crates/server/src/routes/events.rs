@@ -1,0 +1,60 @@
+//! A run's events: a page of them, or all as they come.
+
+use axum::Json as Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::{IntoResponse, Response};
+use serde_json::value::RawValue;
+use servo_model::codes;
+use servo_wire::v1::EventPage;
+
+use super::runs::expect_run;
+use super::scope;
+use crate::app::App;
+use crate::auth::Viewer;
+use crate::error::{Answer, ApiError};
+use crate::params::{Params, RunPath};
+use crate::sse;
+
+pub(crate) async fn read(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    RunPath(run_id): RunPath,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Answer<Response> {
+    let after = params.number("after")?.unwrap_or(0);
+    let limit = params.limit()?;
+    params.done()?;
+    let scope = scope(&principal);
+    if wants_stream(&headers) {
+        expect_run(&app, &principal, &run_id).await?;
+        let after = last_event_id(&headers)?.unwrap_or(after);
+        return sse::follow(&app, scope, run_id, after);
+    }
+    let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
+    let document = |event: &servo_store::StoredEvent| {
+        let damaged = |error| ApiError::new(codes::STORE_CORRUPT).cause(error);
+        RawValue::from_string(event.doc().to_json()).map_err(damaged)
+    };
+    let answer = EventPage {
+        next_after: page.events.last().map_or(after, |last| last.run_seq),
+        events: page.events.iter().map(document).collect::<Result<_, _>>()?,
+        last_event_seq: page.head_seq,
+    };
+    Ok(Body(answer).into_response())
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    kinds.flat_map(|kinds| kinds.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
+}
+
+/// Where a reader that lost its connection was.
+fn last_event_id(headers: &HeaderMap) -> Answer<Option<u64>> {
+    const NAME: &str = "last-event-id";
+    let Some(value) = headers.get(NAME) else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| ApiError::parameter(NAME, "is the sequence of an event"))
+}

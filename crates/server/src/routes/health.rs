@@ -1,0 +1,66 @@
+//! Is it there, is it ready, who is it. For machines that watch, so without credentials.
+
+use std::time::Duration;
+
+use axum::Json as Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse, Response};
+use axum::extract::FromRequestParts;
+use servo_model::contract::Readiness;
+use servo_wire::v1::Version;
+
+use crate::app::App;
+use crate::auth::Viewer;
+use crate::error::Answer;
+
+/// A store that takes longer to say how it stands counts as not answering.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) async fn live() -> &'static str {
+    "ok\n"
+}
+
+/// What the runtime contract says. That the store does not answer is an answer, too.
+pub(crate) async fn ready(State(app): State<App>) -> Response {
+    let readiness = tokio::select! {
+        biased;
+        snapshot = app.runtime.snapshot() => snapshot.map(|snapshot| snapshot.readiness).map_err(|error| error.to_string()),
+        () = app.runtime.engine().clock().sleep(PATIENCE) => Err("it took too long".to_owned()),
+    };
+    let mut readiness = readiness.unwrap_or_else(|error| {
+        tracing::warn!(error, "readiness could not be read");
+        Readiness { ready: false, reasons: vec!["the store does not answer".to_owned()] }
+    });
+    if app.shutdown.is_triggered() && readiness.ready {
+        readiness = Readiness { ready: false, reasons: vec!["the server is stopping".to_owned()] };
+    }
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Body(readiness)).into_response()
+}
+
+/// Open where only this machine can ask.
+pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Answer<Response> {
+    if !app.loopback {
+        let (mut parts, _) = request.into_parts();
+        Viewer::from_request_parts(&mut parts, &app).await?;
+    }
+    let text = app.metrics.render(&app).await;
+    Ok(([(CONTENT_TYPE, crate::metrics::CONTENT_TYPE)], text).into_response())
+}
+
+pub(crate) async fn version() -> Body<Version> {
+    Body(Version { name: "servo".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
+}
+
+pub(crate) async fn front() -> Html<String> {
+    let version = env!("CARGO_PKG_VERSION");
+    let links = ["/v1/runs", "/v1/alerts", "/runtime/snapshot", "/readyz", "/livez", "/metrics", "/version"];
+    let list: String = links.iter().map(|link| format!("<li><a href=\"{link}\">{link}</a></li>\n")).collect();
+    Html(format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Servo {version}</title>\n\
+         <h1>Servo {version}</h1>\n<p>The API answers in JSON. Start a run with <code>POST /v1/runs</code>.</p>\n\
+         <ul>\n{list}</ul>\n</html>\n"
+    ))
+}

@@ -1,0 +1,127 @@
+//! Starting, reading and listing runs.
+
+use axum::Json as Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use servo_model::plan::TriggerSource;
+use servo_model::{Invalid, PlanId, RunContext, RunSnapshot, SecurityContext};
+use servo_runtime::engine::StartRequest;
+use servo_store::RunRow;
+use servo_store::runs::{RunQuery, Visible};
+use servo_wire::v1::{RunItem, RunList, StartRunRequest, StartedRun, VisibleStatus};
+
+use super::{audit, scope};
+use crate::app::App;
+use crate::auth::{Operator, Viewer};
+use crate::body::Json;
+use crate::cursor::Binding;
+use crate::error::{Answer, ApiError};
+use crate::params::{Params, RunPath};
+
+pub(crate) async fn start(
+    State(app): State<App>,
+    Operator(principal): Operator,
+    Json(request): Json<StartRunRequest>,
+) -> Answer<Response> {
+    let request = start_request(&app, &principal, request).await?;
+    let started = app.runtime.engine().start(request).await?;
+    let status = if started.created { StatusCode::CREATED } else { StatusCode::OK };
+    if started.created {
+        audit(&principal, "run.start", started.run_id.as_str());
+    }
+    let location = [(LOCATION, format!("/v1/runs/{}", started.run_id))];
+    let answer = StartedRun { created: started.created, snapshot: started.snapshot };
+    Ok((status, location, Body(answer)).into_response())
+}
+
+/// The request in the engine's words. The tenant is the principal's, never the body's.
+async fn start_request(app: &App, principal: &SecurityContext, request: StartRunRequest) -> Answer<StartRequest> {
+    let plan = match (request.plan, &request.plan_ref.uri) {
+        (Some(plan), _) => plan,
+        (None, Some(uri)) => app.plan_sources.fetch(uri).await?,
+        (None, None) => {
+            return Err(Invalid::new("plan", "is missing, and there is no planRef.uri to read it from").into());
+        }
+    };
+    Ok(StartRequest {
+        plan_ref: request.plan_ref.into(),
+        plan,
+        context: RunContext {
+            tenant_id: principal.tenant.clone(),
+            project_id: request.project_id,
+            environment_id: request.environment_id,
+            triggered_by: Some(principal.subject.clone()),
+            trigger_source: Some(request.trigger_source.unwrap_or(TriggerSource::Api)),
+        },
+        run_request_id: request.run_request_id,
+        approval_required: request.approval_required,
+        not_before: request.not_before,
+        subject: principal.subject.clone(),
+    })
+}
+
+pub(crate) async fn show(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    RunPath(run_id): RunPath,
+) -> Answer<Body<RunSnapshot>> {
+    Ok(Body(app.runtime.engine().snapshot(&scope(&principal), &run_id).await?))
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    mut params: Params,
+) -> Answer<Body<RunList>> {
+    let visible = params.take("status", |text| Visible::parse(text).ok_or_else(statuses))?;
+    let plan_id = params.take("planId", |text| PlanId::parse(text).map_err(|invalid| invalid.reason))?;
+    let limit = params.limit()?;
+    let cursor = params.take("cursor", |text| Ok(text.to_owned()))?;
+    params.done()?;
+    let filters = [("status", visible.map(Visible::as_str)), ("planId", plan_id.as_ref().map(PlanId::as_str))];
+    let binding = Binding { tenant: &principal.tenant, filters: &filters };
+    let before = cursor.map(|cursor| app.cursors.open(binding, &cursor)).transpose()?;
+    // One more than asked for says whether there is another page.
+    let plan = plan_id.as_ref().map(|plan| plan.as_str().to_owned());
+    let query = RunQuery { visible, plan_id: plan, before, limit: limit + 1 };
+    let mut rows = app.runtime.engine().store().list_runs(&scope(&principal), &query).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next_cursor = rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &last.run_id));
+    Ok(Body(RunList { items: rows.into_iter().map(item).collect(), next_cursor }))
+}
+
+fn statuses() -> String {
+    format!("is one of {}", Visible::ALL.map(Visible::as_str).join(", "))
+}
+
+fn item(row: RunRow) -> RunItem {
+    RunItem {
+        run_id: row.run_id,
+        tenant_id: row.tenant,
+        project_id: row.project,
+        environment_id: row.environment,
+        plan_id: row.plan_id,
+        plan_version: row.plan_version,
+        status: row.status,
+        visible: match row.visible {
+            Visible::Queued => VisibleStatus::Queued,
+            Visible::Running => VisibleStatus::Running,
+            Visible::Suspended => VisibleStatus::Suspended,
+            Visible::Succeeded => VisibleStatus::Succeeded,
+            Visible::Failed => VisibleStatus::Failed,
+            Visible::Canceled => VisibleStatus::Canceled,
+        },
+        created_at: row.created_at,
+        finished_at: row.finished_at,
+        quarantined: row.quarantined,
+    }
+}
+
+/// Whether a run is there for a principal, for handlers that answer with something else than its state.
+pub(super) async fn expect_run(app: &App, principal: &SecurityContext, run_id: &servo_model::RunId) -> Answer<RunRow> {
+    let row = app.runtime.engine().store().get_run(&scope(principal), run_id).await?;
+    row.ok_or_else(|| ApiError::from(servo_store::Error::NotFound))
+}

@@ -1,0 +1,73 @@
+//! Moving, ending and removing single runs.
+
+use std::time::Duration;
+
+use axum::Json as Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::response::{IntoResponse, Response};
+use servo_model::codes;
+use servo_model::limits::JSON_DEPTH_MAX;
+use servo_runtime::transfer::RunFile;
+use servo_wire::v1::{RunRef, TerminateRequest};
+
+use super::{audit, scope};
+use crate::app::App;
+use crate::auth::{Operator, TenantAdmin, Viewer};
+use crate::body::{self, Json};
+use crate::error::{Answer, ApiError};
+use crate::params::RunPath;
+
+/// A file holds whole events, which may be as deep as a body may be.
+const FILE_DEPTH_MAX: usize = JSON_DEPTH_MAX + 4;
+
+pub(crate) async fn export(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    RunPath(run_id): RunPath,
+) -> Answer<Response> {
+    let file = app.runtime.engine().export(&scope(&principal), &run_id).await?;
+    let disposition = [(CONTENT_DISPOSITION, format!("attachment; filename=\"{run_id}.run.json\""))];
+    Ok((disposition, Body(file)).into_response())
+}
+
+pub(crate) async fn import(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    request: Request,
+) -> Answer<Response> {
+    let within = Duration::from_millis(app.config.body_timeout_ms);
+    let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
+    let file: RunFile = body::parse(&text, FILE_DEPTH_MAX)?;
+    let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
+        servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => {
+            ApiError::new(codes::ILLEGAL_TRANSITION).detail(format!("run {run_id} exists already"))
+        }
+        other => other.into(),
+    })?;
+    audit(&principal, "run.import", run_id.as_str());
+    let location = [(axum::http::header::LOCATION, format!("/v1/runs/{run_id}"))];
+    Ok((StatusCode::CREATED, location, Body(RunRef { run_id })).into_response())
+}
+
+pub(crate) async fn terminate(
+    State(app): State<App>,
+    Operator(principal): Operator,
+    RunPath(run_id): RunPath,
+    Json(request): Json<TerminateRequest>,
+) -> Answer<Body<RunRef>> {
+    app.runtime.engine().terminate(&scope(&principal), &run_id, &principal.subject, &request.reason).await?;
+    audit(&principal, "run.terminate", run_id.as_str());
+    Ok(Body(RunRef { run_id }))
+}
+
+pub(crate) async fn delete(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    RunPath(run_id): RunPath,
+) -> Answer<StatusCode> {
+    app.runtime.engine().delete(&scope(&principal), &run_id, &principal.subject).await?;
+    audit(&principal, "run.delete", run_id.as_str());
+    Ok(StatusCode::NO_CONTENT)
+}
