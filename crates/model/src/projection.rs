@@ -38,7 +38,10 @@ pub struct Projection {
 pub enum Offered {
     Applied(Applied),
     /// The event does not follow the watermark: nothing was applied, the projection is stale, read the run again.
-    Gap { watermark: u64, next_seq: u64 },
+    Gap {
+        watermark: u64,
+        next_seq: u64,
+    },
 }
 
 /// How a resync ended.

@@ -32,16 +32,20 @@ pub(crate) fn any_body() -> impl Strategy<Value = EventBody> {
 
 fn run_body() -> impl Strategy<Value = EventBody> {
     let plan = prop_oneof![3 => Just(Some(DIAMOND)), 1 => Just(None), 1 => Just(Some("{\"planId\":7}"))];
-    let queue = (attempt(), plan, any::<bool>(), maybe_time()).prop_map(|(round, plan, approval_required, not_before)| {
-        let mut body = queued(plan);
-        body.logical_attempt_id = round;
-        body.approval_required = approval_required;
-        body.not_before = not_before.map(at);
-        EventBody::RunQueued(Box::new(body))
-    });
+    let queue =
+        (attempt(), plan, any::<bool>(), maybe_time()).prop_map(|(round, plan, approval_required, not_before)| {
+            let mut body = queued(plan);
+            body.logical_attempt_id = round;
+            body.approval_required = approval_required;
+            body.not_before = not_before.map(at);
+            EventBody::RunQueued(Box::new(body))
+        });
     let start = (attempt(), 0_i64..1_000).prop_map(|(round, seconds)| {
-        body("RunStarted", json!({"status": "RUNNING", "logicalAttemptId": round, "engineRunRef": "mock://1",
-            "engineType": "mock", "planRef": plan_ref(), "context": context(), "startedAt": at(seconds)}))
+        body(
+            "RunStarted",
+            json!({"status": "RUNNING", "logicalAttemptId": round, "engineRunRef": "mock://1",
+            "engineType": "mock", "planRef": plan_ref(), "context": context(), "startedAt": at(seconds)}),
+        )
     });
     let pause = (attempt(), maybe_time()).prop_map(|(number, drain)| {
         let mut fields = json!({"status": "PAUSED", "logicalAttemptId": number, "reason": "pause"});
@@ -52,7 +56,10 @@ fn run_body() -> impl Strategy<Value = EventBody> {
     });
     let plain = (attempt(), 0_usize..5).prop_map(|(number, kind)| {
         let (name, status) = [
-            ("RunApproved", "APPROVED"), ("RunResumed", "RUNNING"), ("RunCompleted", "COMPLETED"), ("RunCancelled", "CANCELLED"),
+            ("RunApproved", "APPROVED"),
+            ("RunResumed", "RUNNING"),
+            ("RunCompleted", "COMPLETED"),
+            ("RunCancelled", "CANCELLED"),
             ("RunFailed", "FAILED"),
         ][kind];
         let cause = json!({"code": "C", "message": format!("cause {number}")});
@@ -67,8 +74,13 @@ fn step_body() -> impl Strategy<Value = EventBody> {
     (step_id(), attempt(), prop::option::of(1_u32..4), 0_usize..7, maybe_time()).prop_map(
         |(step, attempt, engine, kind, time)| {
             let (name, status) = [
-                ("StepStarted", "RUNNING"), ("StepCompleted", "SUCCESS"), ("StepFailed", "FAILED"), ("StepSkipped", "SKIPPED"),
-                ("StepRetryScheduled", ""), ("StepTakenOver", ""), ("TaskOrphaned", ""),
+                ("StepStarted", "RUNNING"),
+                ("StepCompleted", "SUCCESS"),
+                ("StepFailed", "FAILED"),
+                ("StepSkipped", "SKIPPED"),
+                ("StepRetryScheduled", ""),
+                ("StepTakenOver", ""),
+                ("TaskOrphaned", ""),
             ][kind];
             let cause = ["UPSTREAM_FAILED", "OPERATOR", "CONDITION"][attempt as usize % 3];
             let mut fields = json!({"stepId": step, "logicalAttemptId": attempt, "status": status, "cause": cause,
@@ -99,7 +111,10 @@ pub(crate) fn other_body() -> impl Strategy<Value = EventBody> {
     prop::sample::select(vec![
         body("StepDelayed", json!({"stepId": "a", "status": "DELAYED"})),
         body("RunArchived", json!({"status": "ARCHIVED", "logicalAttemptId": 1})),
-        body("SignalAccepted", json!({"signalId": "s", "signalType": "FREEZE", "logicalAttemptId": 1, "decidedBy": "x"})),
+        body(
+            "SignalAccepted",
+            json!({"signalId": "s", "signalType": "FREEZE", "logicalAttemptId": 1, "decidedBy": "x"}),
+        ),
         body("run.heartbeat", json!({"event": "run.heartbeat", "owner": "n1", "phase": "schedule"})),
         body("TaskOrphaned", json!({"stepId": "a", "logicalAttemptId": 1})),
     ])
@@ -108,8 +123,8 @@ pub(crate) fn other_body() -> impl Strategy<Value = EventBody> {
 /// Any log: sequences grow with gaps, stand still or fall back; times are in any order; events repeat.
 pub(crate) fn any_log() -> impl Strategy<Value = Vec<Event>> {
     let record = (any_body(), prop_oneof![6 => Just(1_u64), 2 => 2_u64..5, 1 => Just(0)], maybe_time());
-    (prop::collection::vec(record, 0..40), any::<bool>(), prop::collection::vec(any::<prop::sample::Index>(), 0..4)).prop_map(
-        |(records, begins, repeats)| {
+    (prop::collection::vec(record, 0..40), any::<bool>(), prop::collection::vec(any::<prop::sample::Index>(), 0..4))
+        .prop_map(|(records, begins, repeats)| {
             let mut bodies: Vec<_> =
                 if begins { beginning(1).into_iter().map(|body| (body, 1, None)).collect() } else { Vec::new() };
             bodies.extend(records);
@@ -127,8 +142,7 @@ pub(crate) fn any_log() -> impl Strategy<Value = Vec<Event>> {
                 event
             };
             bodies.into_iter().map(next).collect()
-        },
-    )
+        })
 }
 
 /// A history that a correct writer could have made, without gaps. Each choice picks one of the events that are possible
@@ -152,14 +166,18 @@ pub(crate) fn plausible_log() -> impl Strategy<Value = Vec<Event>> {
 
 fn possible_next(state: &RunState) -> Vec<EventBody> {
     let round = state.round;
-    let plain = |name: &str, status: &str, number: u32| body(name, json!({"status": status, "logicalAttemptId": number}));
+    let plain =
+        |name: &str, status: &str, number: u32| body(name, json!({"status": status, "logicalAttemptId": number}));
     let cancelled = plain("RunCancelled", "CANCELLED", round);
     let cause = RootCause { step_id: None, code: "C".to_owned(), message: "m".to_owned() };
     let failed =
         EventBody::RunFailed(RunFailed { status: RunStatus::Failed, logical_attempt_id: round, root_cause: cause });
     let signal = |name: &str, number: u32| {
-        body(name, json!({"signalId": format!("{name}-{number}"), "signalType": "PAUSE", "logicalAttemptId": number,
-            "decidedBy": "me", "code": "C", "reason": "r"}))
+        body(
+            name,
+            json!({"signalId": format!("{name}-{number}"), "signalType": "PAUSE", "logicalAttemptId": number,
+            "decidedBy": "me", "code": "C", "reason": "r"}),
+        )
     };
     let mut next = Vec::new();
     match state.status {
@@ -176,7 +194,10 @@ fn possible_next(state: &RunState) -> Vec<EventBody> {
             for _ in 0..8 {
                 next.extend(steps_next(state, true));
             }
-            next.push(body("RunPaused", json!({"status": "PAUSED", "logicalAttemptId": state.pauses + 1, "drainUntil": at(9)})));
+            next.push(body(
+                "RunPaused",
+                json!({"status": "PAUSED", "logicalAttemptId": state.pauses + 1, "drainUntil": at(9)}),
+            ));
             next.push(cancelled);
             let open = state.steps.iter().any(|step| !step.attempt.status.is_terminal());
             if state.steps.iter().any(|step| step.attempt.status == StepStatus::Failed) {
@@ -226,14 +247,23 @@ fn steps_next(state: &RunState, may_start: bool) -> Vec<EventBody> {
                 if may_start && needs(id).iter().all(is_done) {
                     next.push(started(id, attempt));
                 }
-                next.push(with("StepSkipped", json!({"status": "SKIPPED", "logicalAttemptId": attempt, "cause": "OPERATOR", "reason": ""})));
+                next.push(with(
+                    "StepSkipped",
+                    json!({"status": "SKIPPED", "logicalAttemptId": attempt, "cause": "OPERATOR", "reason": ""}),
+                ));
             }
             StepStatus::Running => {
                 let engine = step.attempt.engine_attempt_id.unwrap_or(1);
-                next.push(with("StepCompleted", json!({"status": "SUCCESS", "logicalAttemptId": attempt,
-                    "engineAttemptId": engine, "artifacts": crate::samples::artifacts()})));
-                next.push(with("StepFailed", json!({"status": "FAILED", "logicalAttemptId": attempt,
-                    "engineAttemptId": engine, "error": {"code": "C", "message": "m"}})));
+                next.push(with(
+                    "StepCompleted",
+                    json!({"status": "SUCCESS", "logicalAttemptId": attempt,
+                    "engineAttemptId": engine, "artifacts": crate::samples::artifacts()}),
+                ));
+                next.push(with(
+                    "StepFailed",
+                    json!({"status": "FAILED", "logicalAttemptId": attempt,
+                    "engineAttemptId": engine, "error": {"code": "C", "message": "m"}}),
+                ));
                 next.push(with("StepTakenOver", json!({"logicalAttemptId": attempt, "engineAttemptId": engine + 1})));
             }
             StepStatus::Failed => {

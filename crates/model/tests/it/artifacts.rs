@@ -21,7 +21,8 @@ fn an_artifact_is_a_reference() {
     assert_eq!(names(&full), "expiresAt kind sha256 sizeBytes uri");
     assert_eq!(names(&bare), "kind uri");
     // Bytes that somebody adds are not stored.
-    let smuggled: ArtifactRef = serde_json::from_value(json!({"uri": "s3:x", "kind": "k", "content": "aGVsbG8="})).unwrap();
+    let smuggled: ArtifactRef =
+        serde_json::from_value(json!({"uri": "s3:x", "kind": "k", "content": "aGVsbG8="})).unwrap();
     assert!(!serde_json::to_string(&smuggled).unwrap().contains("aGVsbG8"));
 }
 
@@ -37,7 +38,9 @@ fn payloads_in_events_are_refused() {
         assert_eq!(error.field, "artifacts/1/uri", "{error}");
         assert!(error.reason.contains("data:"), "{error}");
     }
-    for (field, value) in [("uri", json!([104, 105])), ("uri", json!("no scheme")), ("kind", json!("")), ("sizeBytes", json!(-1))] {
+    for (field, value) in
+        [("uri", json!([104, 105])), ("uri", json!("no scheme")), ("kind", json!("")), ("sizeBytes", json!(-1))]
+    {
         let mut document = whole.clone();
         document["artifacts"][0][field] = value;
         assert_eq!(Event::from_json(&document.to_string()).unwrap_err().field, format!("artifacts/0/{field}"));
@@ -60,7 +63,11 @@ fn a_step_reports_in_this_shape() {
         let output: StepOutput = serde_json::from_value(bare.clone()).unwrap();
         assert_eq!(serde_json::to_value(&output).unwrap(), bare);
     }
-    for wrong in [json!({"status": "RUNNING", "artifactRefs": []}), json!({"artifactRefs": []}), json!({"status": "FAILED", "error": {"message": "m"}})] {
+    for wrong in [
+        json!({"status": "RUNNING", "artifactRefs": []}),
+        json!({"artifactRefs": []}),
+        json!({"status": "FAILED", "error": {"message": "m"}}),
+    ] {
         assert!(serde_json::from_value::<StepOutput>(wrong.clone()).is_err(), "{wrong}");
     }
 }
@@ -68,8 +75,10 @@ fn a_step_reports_in_this_shape() {
 /// ES-063: code and retryable are optional in the report and filled in for the event.
 #[test]
 fn a_report_becomes_an_error() {
-    let output: StepOutput =
-        serde_json::from_value(json!({"status": "FAILED", "error": {"category": "NETWORK", "message": "x".repeat(20_000)}})).unwrap();
+    let output: StepOutput = serde_json::from_value(
+        json!({"status": "FAILED", "error": {"category": "NETWORK", "message": "x".repeat(20_000)}}),
+    )
+    .unwrap();
     let error = StepError::from(output.error.unwrap());
     assert_eq!((error.code.as_str(), error.category.as_deref(), error.retryable), ("NETWORK", Some("NETWORK"), false));
     assert!(error.check().is_ok(), "a long message is cut, not refused");

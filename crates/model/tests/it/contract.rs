@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use servo_model::contract::{COMMANDS, DispatchState, EVENTS, RuntimeCommand, RuntimeEvent, RuntimeSnapshot, json_schema};
+use servo_model::contract::{
+    COMMANDS, DispatchState, EVENTS, RuntimeCommand, RuntimeEvent, RuntimeSnapshot, json_schema,
+};
 
 use crate::schemas::validator;
 
@@ -104,7 +106,16 @@ fn mistakes_in_commands_name_the_field() {
     for (line, (name, fields)) in COMMAND_EXAMPLES.lines().zip(COMMANDS) {
         let good: Value = serde_json::from_str(line).unwrap();
         for field in fields {
-            for wrong in [json!(5), json!(null), json!([]), json!({}), json!(true), json!(""), json!("a\nb"), json!("x".repeat(8_193))] {
+            for wrong in [
+                json!(5),
+                json!(null),
+                json!([]),
+                json!({}),
+                json!(true),
+                json!(""),
+                json!("a\nb"),
+                json!("x".repeat(8_193)),
+            ] {
                 let mut command = good.clone();
                 command[*field] = wrong.clone();
                 assert_eq!(parse(&command).unwrap_err().field, *field, "{name} {field} = {wrong}");
@@ -123,7 +134,11 @@ fn mistakes_in_commands_name_the_field() {
         (r#"{"command":"captureSnapshot"}"#, "command", "no such command"),
         (r#"{"command":7}"#, "command", "is a string"),
         (r#"{"owner":"w1"}"#, "command", "is missing"),
-        (r#"{"command":"AcquireAuthority","owner":"w","lease_id":"l","leased_until":"tomorrow"}"#, "leased_until", "RFC 3339"),
+        (
+            r#"{"command":"AcquireAuthority","owner":"w","lease_id":"l","leased_until":"tomorrow"}"#,
+            "leased_until",
+            "RFC 3339",
+        ),
         ("[]", "", "not a JSON object"),
         ("", "", "not a JSON object"),
         (r#"{"command":"CaptureSnapshot""#, "", "line 1 column"),
@@ -153,9 +168,25 @@ fn the_schema_says_what_the_parser_does() {
         assert_eq!(snapshots.is_valid(&value), value.get("backlog").is_some(), "{line}");
     }
     let long = |length: usize| [json!("x".repeat(length)), json!("ä".repeat(length))];
-    let mut values = vec![json!(null), json!(5), json!([]), json!({}), json!(""), json!(" "), json!("a\u{0}"), json!("a\u{85}"), json!("a\u{7f}b"),
-        json!("ä"), json!("2026-03-19T02:00:00Z"), json!("2026-03-19T02:00:00+02:00"), json!("2026-03-19"), json!("2026-02-30T00:00:00Z"),
-        json!("1969-12-31T23:59:59Z"), json!("CaptureSnapshot"), json!("MarkDelivered")];
+    let mut values = vec![
+        json!(null),
+        json!(5),
+        json!([]),
+        json!({}),
+        json!(""),
+        json!(" "),
+        json!("a\u{0}"),
+        json!("a\u{85}"),
+        json!("a\u{7f}b"),
+        json!("ä"),
+        json!("2026-03-19T02:00:00Z"),
+        json!("2026-03-19T02:00:00+02:00"),
+        json!("2026-03-19"),
+        json!("2026-02-30T00:00:00Z"),
+        json!("1969-12-31T23:59:59Z"),
+        json!("CaptureSnapshot"),
+        json!("MarkDelivered"),
+    ];
     values.extend([512, 513, 8_192, 8_193].into_iter().flat_map(long));
     for line in COMMAND_EXAMPLES.lines() {
         let good: Value = serde_json::from_str(line).unwrap();
@@ -187,7 +218,12 @@ fn the_schema_says_what_the_parser_does() {
 fn a_dispatch_moves_one_way() {
     let moves: Vec<_> = DispatchState::ALL
         .into_iter()
-        .flat_map(|from| DispatchState::ALL.into_iter().filter(move |to| from.can_become(*to)).map(move |to| (from.as_str(), to.as_str())))
+        .flat_map(|from| {
+            DispatchState::ALL
+                .into_iter()
+                .filter(move |to| from.can_become(*to))
+                .map(move |to| (from.as_str(), to.as_str()))
+        })
         .collect();
     assert_eq!(moves, [("pending", "notified"), ("notified", "delivered"), ("notified", "failed")]);
     for state in DispatchState::ALL {

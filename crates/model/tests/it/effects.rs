@@ -75,7 +75,8 @@ fn step_failed_records_the_error_and_counts() {
     bodies.push(body("StepRetryScheduled", json!({"stepId": "a", "logicalAttemptId": 2})));
     let snapshot = project_run(&run_id(), &log(bodies));
     assert_eq!(snapshot.failed_steps, 0);
-    let attempts: Vec<_> = snapshot.steps.iter().take(2).map(|s| (s.step_id.as_str(), s.logical_attempt_id, s.status)).collect();
+    let attempts: Vec<_> =
+        snapshot.steps.iter().take(2).map(|s| (s.step_id.as_str(), s.logical_attempt_id, s.status)).collect();
     assert_eq!(attempts, [("a", 1, StepStatus::Failed), ("a", 2, StepStatus::Pending)]);
 }
 
@@ -192,7 +193,8 @@ fn an_end_without_a_beginning_stays() {
 fn a_late_beginning_brings_the_plan() {
     let [queue, _, start] = beginning(1).try_into().unwrap();
     let retried = body("StepRetryScheduled", json!({"stepId": "x", "logicalAttemptId": 2, "notBefore": at(60)}));
-    let state = fold(&log([start, started("x", 1), started("c", 1), failed("c", 1, "C"), failed("x", 1, "C"), retried, queue]));
+    let state =
+        fold(&log([start, started("x", 1), started("c", 1), failed("c", 1, "C"), failed("x", 1, "C"), retried, queue]));
     let steps: Vec<_> = state.steps.iter().map(|step| (step.step_id.as_str(), step.attempt.status)).collect();
     use StepStatus::{Failed, Pending};
     assert_eq!(steps, [("a", Pending), ("b", Pending), ("c", Failed), ("d", Pending), ("x", Pending)]);
@@ -213,8 +215,13 @@ fn contradictions_are_told_from_repetitions() {
         bodies.push(more);
         findings(bodies).pop().unwrap()
     };
-    let skipped = |id: &str| body("StepSkipped", json!({"stepId": id, "status": "SKIPPED", "logicalAttemptId": 1,
-        "cause": "OPERATOR", "reason": ""}));
+    let skipped = |id: &str| {
+        body(
+            "StepSkipped",
+            json!({"stepId": id, "status": "SKIPPED", "logicalAttemptId": 1,
+        "cause": "OPERATOR", "reason": ""}),
+        )
+    };
     for repetition in [started("a", 1), completed("a", 1, Vec::new()), bodies[1].clone(), bodies[2].clone()] {
         assert_eq!(last(repetition.clone()), Applied::Duplicate, "{repetition:?}");
     }

@@ -277,7 +277,8 @@ fn the_strategies_reach_every_status() {
             state = next;
         }
     }
-    assert_eq!(runs.len(), 14, "{runs:?}");
+    assert_eq!(runs.iter().map(|(status, _)| status).collect::<BTreeSet<_>>().len(), 7, "{runs:?}");
+    assert!(runs.iter().filter(|(_, round)| *round == 2).count() >= 5, "{runs:?}");
     assert_eq!(steps.len(), 10, "{steps:?}");
     assert_eq!(findings.len(), 5, "{findings:?}");
 }

@@ -20,9 +20,11 @@ struct Golden {
 }
 
 fn golden() -> Vec<Golden> {
-    let folders = std::fs::read_dir(repository("crates/model/tests/golden")).unwrap().map(|entry| entry.unwrap().path());
+    let folders =
+        std::fs::read_dir(repository("crates/model/tests/golden")).unwrap().map(|entry| entry.unwrap().path());
     let folders = folders.filter(|path| path.is_dir()).flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    let logs = folders.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let logs =
+        folders.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let logs: Vec<_> = logs
         .map(|path| {
             let text = std::fs::read_to_string(&path).unwrap();
@@ -42,14 +44,16 @@ fn read(line: &str) -> Event {
         return event;
     }
     let whole: Map<String, Value> = serde_json::from_str(line).unwrap();
-    let envelope = ["eventType", "eventId", "runId", "runSeq", "idempotencyKey", "emittedAt", "emittedBy", "occurredAt"];
+    let envelope =
+        ["eventType", "eventId", "runId", "runSeq", "idempotencyKey", "emittedAt", "emittedBy", "occurredAt"];
     let (mut columns, body): (Map<_, _>, Map<_, _>) =
         whole.clone().into_iter().partition(|(name, _)| envelope.contains(&name.as_str()));
     columns["eventType"] = "Anything".into();
-    let mut event = Event::from_json(&Value::Object(columns).to_string()).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let mut event =
+        Event::from_json(&Value::Object(columns).to_string()).unwrap_or_else(|error| panic!("{error}: {line}"));
     let event_type = whole["eventType"].as_str().unwrap();
-    event.body =
-        EventBody::decode(event_type, &Value::Object(body).to_string()).unwrap_or_else(|error| panic!("{error}: {line}"));
+    event.body = EventBody::decode(event_type, &Value::Object(body).to_string())
+        .unwrap_or_else(|error| panic!("{error}: {line}"));
     event
 }
 
@@ -80,13 +84,15 @@ fn golden_logs_fold_to_their_snapshots() {
 #[test]
 fn every_type_has_a_golden_record() {
     let logs = golden();
-    let found: BTreeSet<&str> = logs.iter().flat_map(|golden| &golden.events).map(|event| event.body.event_type()).collect();
+    let found: BTreeSet<&str> =
+        logs.iter().flat_map(|golden| &golden.events).map(|event| event.body.event_type()).collect();
     let engine = ["StepRetryScheduled", "StepTakenOver", "DrainTimedOut", "TaskOrphaned"];
     let runtime = EVENTS.map(|(name, _)| name);
     for name in CANONICAL_TYPES.iter().chain(&engine).chain(&runtime) {
         assert!(found.contains(name), "{name}");
     }
-    let unknown = logs.iter().flat_map(|golden| &golden.events).filter(|event| matches!(event.body, EventBody::Unknown(_)));
+    let unknown =
+        logs.iter().flat_map(|golden| &golden.events).filter(|event| matches!(event.body, EventBody::Unknown(_)));
     assert!(unknown.count() >= 3);
     assert_eq!(FORMAT, 1, "a new format needs a folder of golden logs of its own");
 }

@@ -26,8 +26,11 @@ fn engine_attempts_do_not_change_the_key() {
     for name in ["StepStarted", "StepCompleted", "StepFailed", "TaskOrphaned"] {
         let status = if name == "StepStarted" { "RUNNING" } else { "SUCCESS" };
         let with = |engine: u32| {
-            body(name, json!({"stepId": "a", "status": status, "logicalAttemptId": 2, "engineAttemptId": engine,
-                "error": {"code": "C", "message": "m"}}))
+            body(
+                name,
+                json!({"stepId": "a", "status": status, "logicalAttemptId": 2, "engineAttemptId": engine,
+                "error": {"code": "C", "message": "m"}}),
+            )
         };
         assert_eq!(with(1).key_parts(), with(7).key_parts());
         assert_eq!(with(1).key_parts(), ("a", 2));
@@ -39,7 +42,8 @@ fn engine_attempts_do_not_change_the_key() {
 #[test]
 fn take_overs_are_told_apart() {
     let key = |attempt: u32, engine: u32| {
-        let body = body("StepTakenOver", json!({"stepId": "a", "logicalAttemptId": attempt, "engineAttemptId": engine}));
+        let body =
+            body("StepTakenOver", json!({"stepId": "a", "logicalAttemptId": attempt, "engineAttemptId": engine}));
         let (step, number) = body.key_parts();
         idempotency_key(&run_id(), step, number, body.event_type(), "1")
     };

@@ -24,7 +24,9 @@ fn offered(projection: Projection, events: &[Event]) -> Projection {
 /// ES-046
 #[test]
 fn gaps_are_what_does_not_follow_directly() {
-    for (last, next, gap) in [(0, 1, false), (0, 2, true), (10, 11, false), (10, 12, true), (10, 10, false), (10, 3, false)] {
+    for (last, next, gap) in
+        [(0, 1, false), (0, 2, true), (10, 11, false), (10, 12, true), (10, 10, false), (10, 3, false)]
+    {
         assert_eq!(detect_non_contiguous(last, next), gap, "{last} {next}");
     }
 }

@@ -28,7 +28,8 @@ fn an_unknown_type_is_kept_as_it_came() {
 fn an_unknown_document_is_kept_as_it_came() {
     let mut document: Value = serde_json::from_str(&smallest()[10].to_json()).unwrap();
     document["eventType"] = json!("RunFrozen");
-    let text = document.to_string().replace("\"status\":\"RUNNING\"", "\"big\":12345678901234567890123456789,\"x\": 1.50");
+    let text =
+        document.to_string().replace("\"status\":\"RUNNING\"", "\"big\":12345678901234567890123456789,\"x\": 1.50");
     let event = Event::from_json(&text).unwrap();
     assert!(event.body.encode().contains("\"big\":12345678901234567890123456789"), "{event:?}");
     assert!(event.to_json().contains("1.50"));
@@ -80,8 +81,11 @@ fn new_statuses_are_tolerated() {
 fn new_trigger_sources_are_tolerated() {
     let mut place = json!(context());
     place["triggerSource"] = json!("carrier-pigeon");
-    let body = body("RunStarted", json!({"status": "RUNNING", "engineRunRef": "r", "engineType": "quantum",
-        "planRef": plan_ref(), "context": place, "startedAt": "2026-02-11T10:30:00Z"}));
+    let body = body(
+        "RunStarted",
+        json!({"status": "RUNNING", "engineRunRef": "r", "engineType": "quantum",
+        "planRef": plan_ref(), "context": place, "startedAt": "2026-02-11T10:30:00Z"}),
+    );
     let EventBody::RunStarted(start) = &body else { panic!("{body:?}") };
     assert_eq!(start.context, context());
     let state = fold(&log([body.clone()]));
@@ -91,8 +95,11 @@ fn new_trigger_sources_are_tolerated() {
 /// ES-045: a step that was skipped for a new reason is skipped.
 #[test]
 fn new_skip_causes_are_tolerated() {
-    let skip = body("StepSkipped", json!({"stepId": "a", "status": "SKIPPED", "logicalAttemptId": 1, "cause": "BUDGET",
-        "reason": "too dear"}));
+    let skip = body(
+        "StepSkipped",
+        json!({"stepId": "a", "status": "SKIPPED", "logicalAttemptId": 1, "cause": "BUDGET",
+        "reason": "too dear"}),
+    );
     let state = fold(&log(beginning(1).into_iter().chain([skip])));
     assert_eq!(state.step(0).attempt.status, StepStatus::Skipped);
     assert_eq!(state.step(0).attempt.skip_reason.as_deref(), Some("too dear"));
@@ -122,7 +129,11 @@ fn damaged_bodies_are_errors() {
         ("StepStarted", json!({"stepId": "a|b", "status": "RUNNING", "logicalAttemptId": 1}), "stepId"),
         ("StepStarted", json!({"stepId": "a", "status": 5, "logicalAttemptId": 1}), "status"),
         ("StepStarted", json!({"stepId": "a", "status": "NEW", "logicalAttemptId": "1"}), "logicalAttemptId"),
-        ("SignalAccepted", json!({"signalId": "s", "signalType": 7, "logicalAttemptId": 1, "decidedBy": ""}), "signalType"),
+        (
+            "SignalAccepted",
+            json!({"signalId": "s", "signalType": 7, "logicalAttemptId": 1, "decidedBy": ""}),
+            "signalType",
+        ),
         ("RunFailed", json!({"status": "FAILED", "rootCause": {"code": "C"}}), "rootCause/message"),
         ("run.heartbeat", json!({"event": "run.heartbeat", "owner": "n1"}), "phase"),
         ("run.heartbeat", json!({"event": "worker.assigned", "worker": "w", "task_id": "1"}), "event"),

@@ -19,11 +19,7 @@ pub(crate) const FULL_PLAN: &str = r#"{
 }"#;
 
 fn full_context() -> RunContext {
-    RunContext {
-        triggered_by: Some("user_jane".to_owned()),
-        trigger_source: Some(TriggerSource::Webhook),
-        ..context()
-    }
+    RunContext { triggered_by: Some("user_jane".to_owned()), trigger_source: Some(TriggerSource::Webhook), ..context() }
 }
 
 pub(crate) fn artifacts() -> Vec<ArtifactRef> {

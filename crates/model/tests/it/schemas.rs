@@ -59,7 +59,9 @@ fn the_canonical_types_are_the_contracts() {
     assert_eq!(CANONICAL_TYPES.join(" "), expected);
     let mut files: Vec<String> = std::fs::read_dir(repository("spec/events"))
         .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().to_str().unwrap().strip_suffix(".schema.json").map(str::to_owned))
+        .filter_map(|entry| {
+            entry.unwrap().file_name().to_str().unwrap().strip_suffix(".schema.json").map(str::to_owned)
+        })
         .collect();
     files.sort_unstable();
     let mut types = CANONICAL_TYPES.to_vec();
@@ -93,7 +95,8 @@ fn all_schemas_share_the_envelope() {
         let mut properties = schema["properties"].clone();
         assert_eq!(properties["eventType"]["const"], name);
         properties["eventType"] = json!(null);
-        let fields: Vec<Value> = required.iter().chain(&["occurredAt"]).map(|field| properties[field].clone()).collect();
+        let fields: Vec<Value> =
+            required.iter().chain(&["occurredAt"]).map(|field| properties[field].clone()).collect();
         assert_eq!(schema["required"].as_array().unwrap()[..7], required);
         (fields, schema["$defs"]["time"].clone(), schema["$defs"]["digest"].clone())
     };
@@ -141,7 +144,8 @@ fn the_full_samples_are_full() {
 fn every_document_begins_with_the_envelope() {
     for event in fullest() {
         let text = event.to_json();
-        let fields = ["eventType", "eventId", "runId", "runSeq", "idempotencyKey", "emittedAt", "emittedBy", "occurredAt"];
+        let fields =
+            ["eventType", "eventId", "runId", "runSeq", "idempotencyKey", "emittedAt", "emittedBy", "occurredAt"];
         let places: Vec<_> = fields.iter().map(|field| text.find(&format!("\"{field}\":")).unwrap()).collect();
         assert!(places.is_sorted(), "{text}");
         assert!(text.contains("\"emittedAt\":\"2026-02-11T10:30:"), "{text}");

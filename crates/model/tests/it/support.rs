@@ -7,7 +7,8 @@ use servo_model::event::{EventBody, RunQueued, StepCompleted, StepStarted, idemp
 use servo_model::ids::Name;
 use servo_model::plan::PlanRef;
 use servo_model::{
-    ArtifactRef, Event, EventId, PlanId, RunContext, RunId, RunState, RunStatus, StepId, StepStatus, TenantId, Timestamp,
+    ArtifactRef, Event, EventId, PlanId, RunContext, RunId, RunState, RunStatus, StepId, StepStatus, TenantId,
+    Timestamp,
 };
 
 /// 2026-02-11T10:30:00Z, the hour of the contract's own example.

@@ -15,7 +15,7 @@ use servo_model::state::Applied;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::log::StoredSnapshot;
 use servo_store::relay::{CursorRow, NewAlert};
-use servo_store::resync::{load_state, resync};
+use servo_store::resync::resync;
 use servo_store::{Position, Scope, StoredEvent};
 
 use super::authority::Authority;
@@ -63,18 +63,19 @@ pub struct Projector {
     /// The cursor row may not exist yet.
     stored: Option<Position>,
     runs: BTreeMap<RunId, Followed>,
-    lagging: bool,
+    /// Whether the alert stands. Unknown at first: an earlier process may have raised it.
+    lagging: Option<bool>,
 }
 
 #[derive(Debug)]
 struct Followed {
-    projection: Option<Projection>,
+    projection: Projection,
     snapshot_seq: u64,
 }
 
 impl Projector {
     pub fn new(engine: Engine) -> Self {
-        Self { engine, position: None, stored: None, runs: BTreeMap::new(), lagging: false }
+        Self { engine, position: None, stored: None, runs: BTreeMap::new(), lagging: None }
     }
 
     /// Reads to the end of the log.
@@ -114,17 +115,21 @@ impl Projector {
             Ok(event) => event,
             Err(invalid) => {
                 let reason = format!("event {} cannot be read: {invalid}", stored.run_seq);
-                self.engine.quarantine(&stored.run_id, &stored.tenant, &reason).await;
-                self.runs.remove(&stored.run_id);
-                return Ok(());
+                return self.set_aside(stored, &reason).await;
             }
         };
-        let Some(mut followed) = self.followed(&stored.run_id).await? else { return Ok(()) };
-        let Some(projection) = followed.projection.take() else { return Ok(()) };
+        let Some(Followed { projection, mut snapshot_seq }) = self.followed(stored).await? else { return Ok(()) };
         let (projection, offered) = projection.offer(&event);
         let (projection, findings) = match offered {
             Offered::Applied(applied) => (projection, vec![applied]),
-            Offered::Gap { watermark, next_seq } => self.resync(stored, projection, watermark, next_seq).await?,
+            Offered::Gap { watermark, next_seq } => {
+                match self.resync(stored, projection, watermark, next_seq).await {
+                    Ok(resynced) => resynced,
+                    // A later event cannot be read. The run is set aside; the log goes on.
+                    Err(servo_store::Error::Corrupt { detail }) => return self.set_aside(stored, &detail).await,
+                    Err(error) => return Err(error),
+                }
+            }
         };
         for finding in findings {
             self.report(stored, finding).await?;
@@ -134,40 +139,38 @@ impl Projector {
             self.raise(AlertCode::PauseDrainTimeout, stored, message).await?;
         }
         let state = projection.state();
-        if state.last_event_seq >= followed.snapshot_seq + SNAPSHOT_EVERY_EVENTS {
-            followed.snapshot_seq = self.store_snapshot(stored, state).await?;
+        if state.last_event_seq >= snapshot_seq + SNAPSHOT_EVERY_EVENTS {
+            snapshot_seq = self.store_snapshot(stored, state).await?;
         }
-        let ended = state.status.is_terminal();
-        followed.projection = Some(projection);
-        if !ended {
-            self.runs.insert(stored.run_id.clone(), followed);
+        if !state.status.is_terminal() {
+            self.runs.insert(stored.run_id.clone(), Followed { projection, snapshot_seq });
         }
         Ok(())
     }
 
-    /// The run's projection: kept from an earlier event, or folded from the log. `None` if the run is gone.
-    async fn followed(&mut self, run_id: &RunId) -> Result<Option<Followed>, servo_store::Error> {
+    async fn set_aside(&mut self, stored: &StoredEvent, reason: &str) -> Result<(), servo_store::Error> {
+        self.runs.remove(&stored.run_id);
+        self.engine.try_quarantine(&stored.run_id, &stored.tenant, reason).await
+    }
+
+    /// The run's projection: kept from an earlier event, or begun before this one, from a stored snapshot if there is
+    /// one. What lies between is read by the resync, which also says whether it was a gap. `None` if the run is gone.
+    async fn followed(&mut self, stored: &StoredEvent) -> Result<Option<Followed>, servo_store::Error> {
+        let run_id = &stored.run_id;
         if let Some(followed) = self.runs.remove(run_id) {
             return Ok(Some(followed));
         }
         let store = self.engine.store();
-        let snapshot = match store.snapshot_at(&Scope::System, run_id, u64::MAX).await {
-            Ok(snapshot) => snapshot,
+        let latest = match store.snapshot_at(&Scope::System, run_id, u64::MAX).await {
+            Ok(latest) => latest,
             Err(servo_store::Error::NotFound) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let snapshot_seq = snapshot.map_or(0, |snapshot| snapshot.run_seq);
-        // Start before the event: a run seen from its beginning shows its gaps.
-        let state = if snapshot_seq == 0 {
-            RunState::new(run_id.clone())
-        } else {
-            match load_state(store.as_ref(), &Scope::System, run_id).await {
-                Ok(state) => state,
-                Err(servo_store::Error::NotFound | servo_store::Error::Corrupt { .. }) => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        };
-        Ok(Some(Followed { projection: Some(Projection::new(state)), snapshot_seq }))
+        let snapshot_seq = latest.map_or(0, |snapshot| snapshot.run_seq);
+        let before = store.snapshot_at(&Scope::System, run_id, stored.run_seq.saturating_sub(1)).await?;
+        let state = before.and_then(|snapshot| serde_json::from_str::<RunState>(&snapshot.state).ok());
+        let projection = Projection::new(state.unwrap_or_else(|| RunState::new(run_id.clone())));
+        Ok(Some(Followed { projection, snapshot_seq }))
     }
 
     /// The projection is stale: read the run again from its watermark.
@@ -236,19 +239,19 @@ impl Projector {
 
     /// How far behind the projection is: the age of the oldest event it has not seen.
     async fn measure(&mut self, oldest: Option<Timestamp>) -> Result<(), servo_store::Error> {
-        let now = self.engine.clock().now();
+        let now = self.engine.now();
         let lag = oldest.map_or(Duration::ZERO, |at| now.since(at));
         crate::metrics::projection_lag(lag);
         let tenant = TenantId::system();
-        if lag > LAG_HIGH && !self.lagging {
-            self.lagging = true;
+        if lag > LAG_HIGH && self.lagging != Some(true) {
             crate::metrics::alert(AlertCode::ProjectorLagHigh);
             let message = format!("the projection is {} ms behind the log", lag.as_millis());
             let (code, subject) = (AlertCode::ProjectorLagHigh, CURSOR.to_owned());
             self.engine.store().raise_alert(NewAlert { code, subject, run_id: None, tenant, message }).await?;
-        } else if lag < LAG_NORMAL && self.lagging {
-            self.lagging = false;
+            self.lagging = Some(true);
+        } else if lag < LAG_NORMAL && self.lagging != Some(false) {
             self.engine.store().clear_alert(AlertCode::ProjectorLagHigh, &tenant, CURSOR).await?;
+            self.lagging = Some(false);
         }
         Ok(())
     }

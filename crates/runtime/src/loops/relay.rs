@@ -60,6 +60,8 @@ pub struct Relay {
     stored: Option<Position>,
     /// Rounds in a row in which the bus did not answer.
     failures: u32,
+    /// Whether the alert about that may stand. An earlier process may have raised it.
+    alerted: bool,
 }
 
 impl std::fmt::Debug for Relay {
@@ -70,7 +72,7 @@ impl std::fmt::Debug for Relay {
 
 impl Relay {
     pub fn new(engine: Engine, bus: Arc<dyn Bus>) -> Self {
-        Self { engine, bus, position: None, stored: None, failures: 0 }
+        Self { engine, bus, position: None, stored: None, failures: 0, alerted: true }
     }
 
     /// Publishes everything that waits: first what was refused before and is due, then the log from the cursor on.
@@ -107,6 +109,9 @@ impl Relay {
                     }
                 }
                 reached = Some(event);
+            }
+            if reached.is_none() && down.is_none() {
+                down = Some(BusError::Unavailable("the bus gave no answer".to_owned()));
             }
             if let Some(last) = reached {
                 let row = CursorRow { last_event_id: Some(last.event_id), ..CursorRow::at(CURSOR, last.position) };
@@ -188,6 +193,7 @@ impl Relay {
                 tenant: TenantId::system(),
                 message: error.to_string(),
             };
+            self.alerted = true;
             self.engine.store().raise_alert(alert).await?;
             let blocked = servo_model::contract::RuntimeEvent::RunBlockedOnSystem {
                 owner: self.bus.name().to_owned(),
@@ -199,9 +205,10 @@ impl Relay {
     }
 
     async fn answered(&mut self) -> Result<(), servo_store::Error> {
-        if self.failures >= 3 {
+        if self.alerted {
             let tenant = TenantId::system();
             self.engine.store().clear_alert(AlertCode::EventBusUnavailable, &tenant, self.bus.name()).await?;
+            self.alerted = false;
         }
         self.failures = 0;
         Ok(())

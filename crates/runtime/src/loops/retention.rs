@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 use super::authority::Authority;
 use crate::engine::Engine;
 
+/// Facts of the system stream removed in one transaction.
+const TRIMMED_AT_ONCE: u32 = 1_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn run(engine: Engine, authority: Authority) {
@@ -41,8 +43,11 @@ pub async fn sweep(engine: &Engine) -> Result<u64, servo_store::Error> {
         }
     }
     let before = back(now, Duration::from_secs(3_600) * config.system_stream_hours);
-    while published_until(engine, before).await?
-        && engine.store().trim_system(before, 1_000).await? == 1_000 && !engine.shutdown().is_triggered() {}
+    if published_until(engine, before).await? {
+        while engine.store().trim_system(before, TRIMMED_AT_ONCE).await? == TRIMMED_AT_ONCE
+            && !engine.shutdown().is_triggered()
+        {}
+    }
     if removed > 0 {
         tracing::info!(runs = removed, "finished runs removed by retention");
         crate::metrics::retired(removed);
