@@ -55,13 +55,13 @@ pub struct Global {
     /// Certificates (PEM) to trust beside those of the system
     #[arg(long, global = true, value_name = "FILE", env = "SERVO_CA_FILE")]
     pub ca_file: Option<PathBuf>,
-    /// How data is printed
+    /// How data is printed: for people, as the server's whole answer, one document per line, or ids only
     #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub output: Option<Format>,
     /// Short for -o json
     #[arg(long, global = true)]
     pub json: bool,
-    /// When to use colour
+    /// When to use colour; auto is on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     /// How times are shown [default: relative in tables, iso in lists of events]
@@ -74,26 +74,27 @@ impl Global {
         if self.json { Format::Json } else { self.output.unwrap_or(Format::Table) }
     }
 
+    /// The server that was asked for, if one was. An empty variable is none.
+    pub fn named_server(&self) -> Option<&str> {
+        self.server.as_deref().filter(|server| !server.is_empty())
+    }
+
     pub fn server_url(&self) -> &str {
-        self.server.as_deref().unwrap_or(DEFAULT_SERVER)
+        self.named_server().unwrap_or(DEFAULT_SERVER)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people
+    // No doc comments: help would show them as a paragraph for each value.
     Table,
-    /// The server's answer, whole
     Json,
-    /// One compact document per line
     Jsonl,
-    /// Ids only, one per line
     Ids,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
     Always,
     Never,
@@ -101,11 +102,8 @@ pub enum ColorChoice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TimeFormat {
-    /// 5m ago
     Relative,
-    /// 2026-02-11T10:30:00.000Z
     Iso,
-    /// Milliseconds since 1970
     Raw,
 }
 

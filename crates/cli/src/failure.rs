@@ -133,8 +133,9 @@ impl From<servo_client::Error> for Failure {
         let (exit, what) = (error.exit_code(), error.to_string());
         match error {
             servo_client::Error::Api { problem, .. } => Self { exit, ..Self::problem(*problem) },
-            servo_client::Error::Unreachable { .. } => Self::new(exit, what)
-                .hint("start a server with `servo dev`, or name one with --server or SERVO_SERVER"),
+            servo_client::Error::Unreachable { .. } => {
+                Self::new(exit, what).hint("start a server with `servo dev`, or name one with --server or SERVO_SERVER")
+            }
             servo_client::Error::Decode { .. } => Self::new(exit, what)
                 .hint("server and command line may differ: compare with `servo version --server URL`"),
             servo_client::Error::Setup { .. } => Self::new(exit, what).hint("check --server, --token and --ca-file"),

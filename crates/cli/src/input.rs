@@ -8,6 +8,7 @@ use servo_model::RunId;
 
 use crate::args::Target;
 use crate::failure::{Failure, exit};
+use crate::output::style::count;
 
 /// The largest document or list of ids that is read.
 const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -68,15 +69,18 @@ pub(crate) fn confirm(verb: &str, chosen: &Chosen, yes: bool) -> Result<(), Fail
     if yes || chosen.runs.is_empty() {
         return Ok(());
     }
-    let question = question(verb, &chosen.runs);
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    ask(&question(verb, &chosen.runs), is_terminal, &mut io::stdin().lock(), &mut io::stderr().lock())
+}
+
+fn ask(question: &str, is_terminal: bool, from: &mut impl BufRead, to: &mut impl Write) -> Result<(), Failure> {
+    if !is_terminal {
         return Err(Failure::usage(format!("{question} There is no terminal to answer on")).hint("add --yes"));
     }
     let failed = |error: io::Error| Failure::new(exit::ERROR, format!("terminal: {error}"));
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).map_err(failed)?;
+    write!(to, "{question} [y/N] ").and_then(|()| to.flush()).map_err(failed)?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    from.read_line(&mut answer).map_err(failed)?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::new(exit::ERROR, "nothing was done")),
@@ -86,8 +90,7 @@ pub(crate) fn confirm(verb: &str, chosen: &Chosen, yes: bool) -> Result<(), Fail
 fn question(verb: &str, runs: &[RunId]) -> String {
     let names: Vec<_> = runs.iter().take(SAMPLE).map(RunId::as_str).collect();
     let more = if runs.len() > SAMPLE { ", …" } else { "" };
-    let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
-    format!("{verb} {count} ({}{more})?", names.join(", "))
+    format!("{verb} {} ({}{more})?", count(runs.len() as u64, "run"), names.join(", "))
 }
 
 #[cfg(test)]
@@ -112,6 +115,18 @@ mod tests {
         let runs: Vec<_> = ["a", "b", "c", "d"].map(id).into();
         assert_eq!(question("Delete", &runs), "Delete 4 runs (a, b, c, …)?");
         assert_eq!(question("Terminate", &runs[..1]), "Terminate 1 run (a)?");
+    }
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for (typed, expected) in [("y\n", Ok(())), ("YES\n", Ok(())), ("\n", Err(1)), ("no\n", Err(1)), ("", Err(1))] {
+            let mut shown = Vec::new();
+            let result = ask("Delete 1 run (a)?", true, &mut typed.as_bytes(), &mut shown);
+            assert_eq!(result.map_err(|failure| failure.exit), expected, "{typed:?}");
+            assert_eq!(shown, b"Delete 1 run (a)? [y/N] ");
+        }
+        let failure = ask("Delete 1 run (a)?", false, &mut "y\n".as_bytes(), &mut Vec::new()).unwrap_err();
+        assert_eq!(failure.exit, exit::USAGE, "without a terminal nobody was asked");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use servo_client::{Client, Options};
-use servo_model::contract::{RuntimeCommand, json_schema};
 use servo_model::codes;
+use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
     Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, ExecArgs, Format, Global, RunsCommand,
@@ -51,7 +51,11 @@ pub(crate) fn session(global: &Global) -> Result<Session, Failure> {
     if let Some(file) = &global.ca_file {
         options.ca_pem = Some(input::read(file)?.into_bytes());
     }
-    Ok(Session { client: Client::with_options(&options)?, out: Out::new(global) })
+    let session = Session { client: Client::with_options(&options)?, out: Out::new(global) };
+    if options.token.is_some() && session.client.is_in_the_clear() {
+        session.out.note(&format!("warning: the key goes to {} unencrypted", session.client.server()));
+    }
+    Ok(session)
 }
 
 /// Runs until it is done or Ctrl-C is pressed.
@@ -65,9 +69,13 @@ pub(crate) async fn interruptible<T>(work: impl Future<Output = Result<T, Failur
 
 async fn runtime(global: &Global, command: RuntimeCommands) -> Result<Next, Failure> {
     let (embedded, action) = match command {
-        RuntimeCommands::Exec(ExecArgs { command, embedded }) => (embedded, RuntimeAction::Exec(parse_command(&command)?)),
+        RuntimeCommands::Exec(ExecArgs { command, embedded }) => {
+            (embedded, RuntimeAction::Exec(parse_command(&command)?))
+        }
         RuntimeCommands::Snapshot(embedded) => (embedded, RuntimeAction::Snapshot),
-        RuntimeCommands::Events(args) => (args.embedded, RuntimeAction::Events { after: args.after, limit: args.limit }),
+        RuntimeCommands::Events(args) => {
+            (args.embedded, RuntimeAction::Events { after: args.after, limit: args.limit })
+        }
         RuntimeCommands::Schema => return schema(global).await,
     };
     let EmbeddedArgs { data_dir, at } = embedded;
@@ -82,13 +90,14 @@ fn parse_command(argument: &str) -> Result<RuntimeCommand, Failure> {
     let stdin = if argument == "-" { Some(input::read("-".as_ref())?) } else { None };
     let text = stdin.as_deref().unwrap_or(argument);
     RuntimeCommand::parse(text).map_err(|invalid| {
-        Failure::invalid(codes::SCHEMA_VALIDATION_FAILED, &invalid).hint("`servo runtime schema` has the commands and their fields")
+        Failure::invalid(codes::SCHEMA_VALIDATION_FAILED, &invalid)
+            .hint("`servo runtime schema` has the commands and their fields")
     })
 }
 
 /// The contract is the same everywhere in one version, so it needs a server only when one is named.
 async fn schema(global: &Global) -> Result<Next, Failure> {
-    if global.server.is_some() {
+    if global.named_server().is_some() {
         return Ok(Next::Done(commands::runtime::schema(&session(global)?).await?));
     }
     let raw = json_schema().to_string();
@@ -138,12 +147,16 @@ mod tests {
     async fn local_commands_are_handed_back() {
         let found = next(&["servo", "dev", "--port", "0"]).await.unwrap();
         assert!(matches!(found, Next::Local(Local::Dev(args)) if args.port == 0));
-        let found = next(&["servo", "runtime", "snapshot", "--data-dir", "d", "--at", "2026-02-11T10:30:00Z"]).await.unwrap();
+        let found =
+            next(&["servo", "runtime", "snapshot", "--data-dir", "d", "--at", "2026-02-11T10:30:00Z"]).await.unwrap();
         assert!(matches!(found, Next::Local(Local::RuntimeLocal { at: Some(_), action: RuntimeAction::Snapshot, .. })));
         let found = next(&["servo", "store", "--data-dir", "d", "verify"]).await.unwrap();
         assert!(matches!(found, Next::Local(Local::StoreLocal { action: StoreAction::Verify, .. })));
         let found = next(&["servo", "store", "retention", "--data-dir", "d", "--older-than", "30d"]).await.unwrap();
-        assert!(matches!(found, Next::Local(Local::StoreLocal { action: StoreAction::Retention { older_than: Some(_) }, .. })));
+        assert!(matches!(
+            found,
+            Next::Local(Local::StoreLocal { action: StoreAction::Retention { older_than: Some(_) }, .. })
+        ));
     }
 
     /// RT-018: exit code 2, the field named, before anything is opened or sent.
@@ -171,9 +184,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_server_is_exit_code_9() {
-        // Nothing listens on port 1 of the loopback: it needs privileges, and nobody assigns it.
-        let failure = next(&["servo", "runs", "list", "--server", "http://127.0.0.1:1"]).await.unwrap_err();
+    async fn a_server_that_does_not_answer_is_exit_code_9() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let hang_up = std::thread::spawn(move || drop(listener.accept().unwrap()));
+        let failure = next(&["servo", "runs", "list", "--server", &server]).await.unwrap_err();
         assert_eq!(failure.exit, exit::UNAVAILABLE);
+        assert!(failure.to_string().contains(&server), "{failure}");
+        hang_up.join().unwrap();
     }
 }

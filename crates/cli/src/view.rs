@@ -31,3 +31,6 @@ pub trait View {
         Vec::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

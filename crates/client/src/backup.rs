@@ -12,8 +12,7 @@ impl Client {
     /// Copies the server's store to a file. Says how many bytes it has.
     pub async fn download_backup(&self, to: &Path, if_exists: IfExists) -> Result<u64, Error> {
         let mut file = AtomicFile::create(to, if_exists)?;
-        let mut response =
-            self.send(self.request(Method::GET, "/v1/store/backup", &[]), Patience::Endless).await?;
+        let mut response = self.send(self.request(Method::GET, "/v1/store/backup", &[]), Patience::Endless).await?;
         let announced = response.content_length();
         let mut size = 0;
         // A connection that breaks off is an error here, with and without an announced length.

@@ -68,19 +68,24 @@ impl Client {
             builder = builder.tls_certs_only([]);
         } else if let Some(pem) = &options.ca_pem {
             let certificates = reqwest::Certificate::from_pem_bundle(pem)
-                .map_err(|error| Error::Setup { what: "certificates", reason: chain(&error) })?;
+                .map_err(|error| Error::Setup { what: "certificates", reason: innermost(&error) })?;
             builder = builder.tls_certs_merge(certificates);
         }
         if is_loopback(&base) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| Error::Setup { what: "client", reason: chain(&error) })?;
+        let http = builder.build().map_err(|error| Error::Setup { what: "client", reason: innermost(&error) })?;
         Ok(Self { http, base })
     }
 
     /// The server's address, without anything secret.
     pub fn server(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Whether somebody on the way could read what is sent.
+    pub fn is_in_the_clear(&self) -> bool {
+        self.base.scheme() == "http" && !is_loopback(&self.base)
     }
 
     pub(crate) fn request(&self, method: Method, path: &str, query: &[(&str, Option<String>)]) -> RequestBuilder {
@@ -152,14 +157,15 @@ impl Client {
     }
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
-        let reason = if error.is_timeout() { "timed out".to_owned() } else { chain(error) };
+        let reason = if error.is_timeout() { "timed out".to_owned() } else { innermost(error) };
         Error::Unreachable { server: self.server().to_owned(), reason }
     }
 }
 
 /// A problem for an answer that is none, such as a proxy's page.
 fn made_up(status: StatusCode, instance: String, body: &str) -> Problem {
-    let excerpt: String = body.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let excerpt: String =
+        body.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     Problem {
         kind: "about:blank".to_owned(),
         title: format!("The server answered {status}"),
@@ -175,7 +181,8 @@ fn made_up(status: StatusCode, instance: String, body: &str) -> Problem {
 
 fn parse_base(text: &str) -> Result<Url, Error> {
     let wrong = |reason: String| Error::Setup { what: "server address", reason };
-    let url = Url::parse(text).map_err(|error| wrong(format!("{error} in `{text}`; it looks like http://127.0.0.1:8700")))?;
+    let url =
+        Url::parse(text).map_err(|error| wrong(format!("{error} in `{text}`; it looks like http://127.0.0.1:8700")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("`{text}` begins neither with http:// nor with https://")));
     }
@@ -202,18 +209,13 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The innermost causes of a network error are the ones that say something.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        source = inner.source();
+/// The innermost cause: the only one of a network error that says something to people.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
     }
-    text
+    cause.to_string()
 }
 
 #[cfg(test)]
@@ -247,10 +249,14 @@ mod tests {
 
     #[test]
     fn loopback_is_told_from_the_rest() {
-        for (text, expected) in
-            [("http://127.0.0.1:1", true), ("http://[::1]:1", true), ("http://localhost", true), ("http://servo.example", false)]
-        {
+        for (text, expected) in [
+            ("http://127.0.0.1:1", true),
+            ("http://[::1]:1", true),
+            ("http://localhost", true),
+            ("http://servo.example", false),
+        ] {
             assert_eq!(is_loopback(&Url::parse(text).unwrap()), expected, "{text}");
+            assert_eq!(Client::new(text, None).unwrap().is_in_the_clear(), !expected, "{text}");
         }
     }
 }

@@ -120,9 +120,10 @@ impl Follower {
         if self.failures > 0 {
             pause(self.first_backoff.saturating_mul(1 << (self.failures - 1).min(16)).min(BACKOFF_MAX)).await;
         }
+        let query = [("after", (self.after > 0).then(|| self.after.to_string()))];
         let mut request = self
             .client
-            .request(Method::GET, &format!("/v1/runs/{}/events", self.run), &[])
+            .request(Method::GET, &format!("/v1/runs/{}/events", self.run), &query)
             .header(header::ACCEPT, "text/event-stream");
         if self.after > 0 {
             request = request.header("last-event-id", self.after.to_string());
@@ -145,7 +146,9 @@ async fn read(client: &Client, response: &mut Response) -> Result<Vec<u8>, Error
     match chunk.map_err(|error| client.unreachable(&error))? {
         Some(bytes) => Ok(Vec::from(bytes)),
         // An end without saying so: the server stopped, or a proxy cut the connection.
-        None => Err(Error::Unreachable { server: client.server().to_owned(), reason: "the stream broke off".to_owned() }),
+        None => {
+            Err(Error::Unreachable { server: client.server().to_owned(), reason: "the stream broke off".to_owned() })
+        }
     }
 }
 

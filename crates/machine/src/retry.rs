@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use servo_model::event::{EventBody, RunQueued, StepFailed, StepRetryScheduled};
+use servo_model::run::{IllegalRunChange, RunChange};
 use servo_model::{RunState, RunStatus, StepError, StepId, StepStatus, Timestamp, codes};
 
 use crate::decision::{Action, Decision};
@@ -73,7 +74,7 @@ pub(crate) fn step(
             Ok(())
         }
         RunStatus::Failed => {
-            requeue(&mut view, decision, now, &format!("retry of step `{step_id}`"));
+            requeue(&mut view, decision, now, &format!("retry of step `{step_id}`"))?;
             reopen_steps(&mut view, &[number], decision);
             Ok(())
         }
@@ -84,22 +85,25 @@ pub(crate) fn step(
 
 /// RETRY_RUN: every failed step gets a new attempt.
 pub(crate) fn run(state: &RunState, decision: &mut Decision, now: Timestamp) -> Result<(), Refusal> {
-    state.status.next(servo_model::run::RunChange::Requeued)?;
+    state.status.next(RunChange::Requeued)?;
     let failed: Vec<u32> = (0u32..)
         .zip(&state.steps)
         .filter(|(_, step)| step.attempt.status == StepStatus::Failed)
         .map(|(number, _)| number)
         .collect();
     let mut view = View::new(state);
-    requeue(&mut view, decision, now, "retry of the run");
+    requeue(&mut view, decision, now, "retry of the run")?;
     reopen_steps(&mut view, &failed, decision);
     Ok(())
 }
 
 /// The next round. A run that ended at its limit of events had attempts in flight; their dispatches were given up then.
-fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason: &str) {
+fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason: &str) -> Result<(), Refusal> {
     let state = view.state;
-    let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else { return };
+    let (Some(_), Some(plan_ref), Some(context)) = (&state.plan, &state.plan_ref, &state.context) else {
+        // A log from elsewhere may have no plan. Such a run could be queued, but never begun.
+        return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Requeued }));
+    };
     decision.fact(EventBody::RunQueued(Box::new(RunQueued {
         status: RunStatus::Pending,
         logical_attempt_id: state.round + 1,
@@ -114,6 +118,7 @@ fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason:
     })));
     decision.act(Action::Enqueue { not_before: now });
     replace_lost(view, codes::ATTEMPT_SUPERSEDED.code, "in flight when the run ended", decision);
+    Ok(())
 }
 
 /// New attempts for the failed steps and for everything that was skipped because of them. What is also behind another

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parse(steps: Value) -> Result<Plan, String> {
+    fn parse(steps: &Value) -> Result<Plan, String> {
         let doc = json!({"planId": "p", "planVersion": "1", "schemaVersion": "v1", "steps": steps});
         serde_json::from_value(doc).map_err(|e| e.to_string())
     }
@@ -291,14 +291,14 @@ mod tests {
             (json!([{"stepId": "a", "secrets": [{"name": "k", "value": "hunter2"}]}]), "value"),
         ];
         for (steps, needle) in cases {
-            let error = parse(steps.clone()).unwrap_err();
+            let error = parse(&steps).unwrap_err();
             assert!(error.contains(needle), "{steps} gave {error}");
         }
     }
 
     #[test]
     fn a_diamond_is_indexed_both_ways() {
-        let plan = parse(json!([
+        let plan = parse(&json!([
             {"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}, {"stepId": "c", "dependsOn": ["a"]},
             {"stepId": "d", "dependsOn": ["b", "c"]},
         ]))

@@ -6,10 +6,11 @@ use servo_model::contract::{
     AuthorityView, Readiness, ReplayView, RuntimeCommand, RuntimeEvent, RuntimeSnapshot, SNAPSHOT_SCHEMA_VERSION,
 };
 use servo_model::event::{EventBody, idempotency_key};
-use servo_model::{RunId, TenantId, Timestamp};
+use servo_model::{Invalid, RunId, TenantId, Timestamp};
 use servo_store::relay::CursorRow;
 use servo_store::{
-    Append, AuthorityChange, DispatchChange, Expected, Fence, NewEvent, Position, Store, StoredEvent, StreamAppend,
+    Append, AuthorityChange, AuthorityRow, DispatchChange, Expected, Fence, NewEvent, Position, Scope, Store, StoredEvent,
+    StreamAppend,
 };
 
 use crate::engine::Error;
@@ -18,6 +19,9 @@ use crate::loops::replay;
 
 /// Events counted as pending in a snapshot, at most: the count is for people, and counting on would take time.
 const PENDING_MAX: u64 = 1_000_000;
+
+/// Tries when the store's answer is lost.
+const TRIES: u32 = 3;
 
 /// Commands and snapshot of the contract.
 #[derive(Clone)]
@@ -104,8 +108,7 @@ impl Contract {
             RuntimeCommand::CaptureSnapshot => RuntimeEvent::SnapshotCaptured,
         };
         append.streams.push(system_stream(&self.ids, now, std::slice::from_ref(&event)));
-        self.store.append(append).await?;
-        self.woke();
+        self.record(append).await?;
         let snapshot = match event {
             RuntimeEvent::SnapshotCaptured => Some(self.snapshot(&[]).await?),
             _ => None,
@@ -122,6 +125,7 @@ impl Contract {
         now: Timestamp,
     ) -> Result<Executed, Error> {
         let event = RuntimeEvent::DispatchQueued { request_id: request_id.clone(), target: target.clone() };
+        self.check_not_a_runs(&request_id).await?;
         if self.store.get_dispatch(&request_id).await?.is_some() {
             return Ok(Executed { events: vec![event], snapshot: None });
         }
@@ -132,9 +136,20 @@ impl Contract {
         }
         stream.dispatches.push(DispatchChange::Queue { request_id, target, step: None });
         append.streams.push(stream);
-        self.store.append(append).await?;
-        self.woke();
+        self.record(append).await?;
         Ok(Executed { events: vec![event], snapshot: None })
+    }
+
+    /// Dispatches of runs move with their run's events. One that is moved without them would leave its step waiting for
+    /// ever.
+    async fn check_not_a_runs(&self, request_id: &str) -> Result<(), Error> {
+        let Some(run_id) = request_id.split_once('/').and_then(|(run, _)| RunId::parse(run).ok()) else { return Ok(()) };
+        match self.store.get_run(&Scope::System, &run_id).await? {
+            Some(row) if !row.run_id.is_system() => {
+                Err(Invalid::new("request_id", format!("is a dispatch of run {run_id} and moves with the run")).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn mark(
@@ -144,12 +159,40 @@ impl Contract {
         event: RuntimeEvent,
         now: Timestamp,
     ) -> Result<Executed, Error> {
+        if let RuntimeEvent::DispatchNotified { request_id, .. }
+        | RuntimeEvent::DispatchDelivered { request_id }
+        | RuntimeEvent::DispatchFailed { request_id, .. } = &event
+        {
+            self.check_not_a_runs(request_id).await?;
+        }
         let mut stream = system_stream(&self.ids, now, std::slice::from_ref(&event));
         stream.dispatches.push(change);
         append.streams.push(stream);
-        self.store.append(append).await?;
-        self.woke();
+        self.record(append).await?;
         Ok(Executed { events: vec![event], snapshot: None })
+    }
+
+    /// Appends, and finds out what became of it when the answer is lost. Asking again with the same events is safe: what
+    /// is recorded already is the answer. Only a change of the authority would happen twice, so that one is looked up.
+    async fn record(&self, append: Append) -> Result<(), Error> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.store.append(append.clone()).await {
+                Ok(_) => break,
+                Err(error) if error.may_have_happened() && tries < TRIES => {
+                    if let Some(change) = &append.authority {
+                        if self.store.authority().await?.is_some_and(|row| is_result_of(&row, change)) {
+                            break;
+                        }
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.woke();
+        Ok(())
     }
 
     fn woke(&self) {
@@ -250,6 +293,17 @@ pub fn view(stored: &StoredEvent) -> Vec<RuntimeEvent> {
             reason: failed.error.code,
         }],
         _ => Vec::new(),
+    }
+}
+
+/// Whether the authority stands as a change would leave it.
+fn is_result_of(row: &AuthorityRow, change: &AuthorityChange) -> bool {
+    match change {
+        AuthorityChange::Acquire { owner, lease_id, leased_until }
+        | AuthorityChange::Renew { owner, lease_id, leased_until, .. } => {
+            !row.resigned && (&row.owner, &row.lease_id, &row.leased_until) == (owner, lease_id, leased_until)
+        }
+        AuthorityChange::Resign { owner, epoch } => row.resigned && row.owner == *owner && row.epoch == *epoch,
     }
 }
 

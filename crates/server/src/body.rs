@@ -143,6 +143,7 @@ mod tests {
             ("{}".to_owned(), "/planRef"),
             (r#"{"planRef":{}}"#.to_owned(), "/planRef/sha256"),
             (r#"{"planRef":7}"#.to_owned(), "/planRef"),
+            (r#"{"planRef":[1]}"#.to_owned(), "/planRef"),
             (format!(r#"{{"planRef":{{{good},"colour":1}}}}"#), "/planRef/colour"),
             (format!(r#"{{"planRef":{{{good}}},"extra":1}}"#), "/extra"),
             (format!(r#"{{"planRef":{{{good}}},"notBefore":"soon"}}"#), "/notBefore"),
@@ -157,10 +158,11 @@ mod tests {
 
     #[test]
     fn broken_json_is_told_apart_from_wrong_json() {
-        for text in ["", "{", "nonsense", r#"{"planRef":}"#, "{} trailing"] {
-            let (code, _) = refused(text);
-            assert!(code == "MALFORMED_JSON" || text.starts_with("{}"), "{text}: {code}");
+        for text in ["", "{", "nonsense", r#"{"planRef":}"#] {
+            assert_eq!(refused(text).0, "MALFORMED_JSON", "{text}");
         }
+        let trailing = parse::<servo_wire::v1::RedriveRequest>("{} {}", 8).unwrap_err();
+        assert_eq!(trailing.problem.code, "MALFORMED_JSON");
     }
 
     #[test]

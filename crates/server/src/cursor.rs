@@ -104,8 +104,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-
         #[test]
         fn a_cursor_opens_where_it_belongs_and_nowhere_else(
             run in run(), values in (filter(), filter()), others in (filter(), filter()), secret: [u8; 32],

@@ -8,13 +8,19 @@
 //! exec · clock    tasks in seeded order, virtual time
 //! store · faults  a connection to the shared store: delays, lost answers, late writes
 //! cluster         nodes over it: start, kill, pause, skewed clocks
+//! campaign        one seed: random load and faults, then calm
+//! check           what must hold afterwards
 //! ```
 
+pub mod campaign;
+pub mod check;
 pub mod clock;
 pub mod cluster;
+pub mod dice;
 pub mod exec;
 pub mod faults;
 pub mod journal;
+pub mod recorder;
 pub mod store;
 
 pub use clock::SimClock;

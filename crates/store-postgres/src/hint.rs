@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::config::Config;
-use crate::pipeline::params;
+use crate::pipeline::{Pipeline, params};
 use crate::store::Core;
 use crate::{pool, tasks};
 
@@ -100,10 +100,13 @@ async fn notify(core: &Core, hints: &HintSender) {
     loop {
         hints.wrote.notified().await;
         // Lost if no connection is free: the readers' polling is the truth.
-        if let Ok(connection) = core.pools.borrow(&core.pools.engine).await
-            && connection.once(NOTIFY, params![std::process::id().to_string()]).await.is_ok()
-        {
-            connection.release();
+        if let Ok(connection) = core.pools.borrow(&core.pools.engine).await {
+            let mut pipeline = Pipeline::new();
+            pipeline.plain("BEGIN");
+            // It has a transaction id and would wait for the disk, for nothing.
+            pipeline.plain("SET LOCAL synchronous_commit = off");
+            pipeline.query(NOTIFY, params![std::process::id().to_string()]);
+            let _ = connection.commit(pipeline).await;
         }
         pace.tick().await;
     }

@@ -241,8 +241,15 @@ impl Writer {
         let (job, mut done) = Call::new(Nature::SMALL, |tx| admin::purge_some(tx));
         state.has_leftovers = false;
         self.commit(state, vec![job]);
-        // After an error there is no point in trying again at once; the next retention finds them.
-        state.has_leftovers = matches!(done.try_recv(), Ok(Ok(true)));
+        state.has_leftovers = match done.try_recv() {
+            Ok(Ok(has_more)) => has_more,
+            Ok(Err(error)) => {
+                // No point in trying again at once; the next deletion, retention or start does.
+                tracing::warn!(%error, "the events of a deleted run could not be removed");
+                false
+            }
+            Err(_) => false,
+        };
     }
 
     fn checkpoint(&self, state: &mut State) {

@@ -14,22 +14,31 @@ use super::values;
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// List runs, newest first
-    #[command(visible_alias = "ls", before_help = "Examples:\n  servo runs list --status failed --limit 20\n  servo runs list --status running -o ids")]
+    #[command(
+        visible_alias = "ls",
+        before_help = "Examples:\n  servo runs list --status failed --limit 20\n  servo runs list --status running -o ids"
+    )]
     List(ListArgs),
     /// Show a run: its steps with their attempts, what it waits for, why it failed
     #[command(visible_alias = "show", before_help = "Example:\n  servo runs get inv_0194f3c2")]
     Get(GetArgs),
     /// Print the events of a run
-    #[command(before_help = "Examples:\n  servo runs events inv_0194f3c2\n  servo runs events inv_0194f3c2 --after 12 --follow -o jsonl")]
+    #[command(
+        before_help = "Examples:\n  servo runs events inv_0194f3c2\n  servo runs events inv_0194f3c2 --after 12 --follow -o jsonl"
+    )]
     Events(EventsArgs),
     /// Follow the events of a run until it ends, one line each
     #[command(before_help = "Example:\n  servo runs tail inv_0194f3c2")]
     Tail(TailArgs),
     /// Start a run of a plan
-    #[command(before_help = "Examples:\n  servo runs start plan.json --wait --timeout 30s\n  servo runs start - --request-id nightly-2026-02-11")]
+    #[command(
+        before_help = "Examples:\n  servo runs start plan.json --wait --timeout 30s\n  servo runs start - --request-id nightly-2026-02-11"
+    )]
     Start(StartArgs),
     /// Send a signal to runs
-    #[command(before_help = "Examples:\n  servo runs signal inv_0194f3c2 skip-step --step load --reason 'source is gone'\n  servo runs signal inv_0194f3c2 pause")]
+    #[command(
+        before_help = "Examples:\n  servo runs signal inv_0194f3c2 skip-step --step load --reason 'source is gone'\n  servo runs signal inv_0194f3c2 pause"
+    )]
     Signal(SignalArgs),
     /// Stop handing out steps; those in flight finish
     #[command(before_help = "Example:\n  servo runs pause inv_0194f3c2 --reason maintenance")]
@@ -38,7 +47,9 @@ pub enum RunsCommand {
     #[command(before_help = "Example:\n  servo runs resume inv_0194f3c2")]
     Resume(VerbArgs),
     /// End runs in good order
-    #[command(before_help = "Examples:\n  servo runs cancel inv_0194f3c2 --reason 'wrong input'\n  servo runs list --status running -o ids | servo runs cancel -")]
+    #[command(
+        before_help = "Examples:\n  servo runs cancel inv_0194f3c2 --reason 'wrong input'\n  servo runs list --status running -o ids | servo runs cancel -"
+    )]
     Cancel(VerbArgs),
     /// Let runs start that wait for an approval
     #[command(before_help = "Example:\n  servo runs approve inv_0194f3c2")]

@@ -15,7 +15,9 @@ pub enum RuntimeCommands {
   servo runtime exec --data-dir ./.servo '{"command":"CaptureSnapshot"}'"#)]
     Exec(ExecArgs),
     /// Show how the runtime stands
-    #[command(before_help = "Examples:\n  servo runtime snapshot\n  servo runtime snapshot --data-dir ./.servo -o json")]
+    #[command(
+        before_help = "Examples:\n  servo runtime snapshot\n  servo runtime snapshot --data-dir ./.servo -o json"
+    )]
     Snapshot(EmbeddedArgs),
     /// Print the contract as JSON Schema; with --server, the server's
     #[command(before_help = "Example:\n  servo runtime schema")]

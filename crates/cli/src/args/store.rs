@@ -22,7 +22,9 @@ pub enum StoreCommand {
     #[command(before_help = "Examples:\n  servo store info\n  servo store info --data-dir ./.servo -o json")]
     Info,
     /// Copy the store to a file while it works
-    #[command(before_help = "Examples:\n  servo store backup servo.backup\n  servo store backup servo.backup --data-dir ./.servo")]
+    #[command(
+        before_help = "Examples:\n  servo store backup servo.backup\n  servo store backup servo.backup --data-dir ./.servo"
+    )]
     Backup(BackupArgs),
     /// Put a backup into a data folder that no server has open
     #[command(before_help = "Example:\n  servo store restore servo.backup --data-dir ./.servo")]
@@ -31,7 +33,9 @@ pub enum StoreCommand {
     #[command(before_help = "Examples:\n  servo store verify\n  servo store verify --data-dir ./.servo")]
     Verify,
     /// Remove finished runs that are older than the limit
-    #[command(before_help = "Examples:\n  servo store retention\n  servo store retention --data-dir ./.servo --older-than 30d")]
+    #[command(
+        before_help = "Examples:\n  servo store retention\n  servo store retention --data-dir ./.servo --older-than 30d"
+    )]
     Retention(RetentionArgs),
 }
 

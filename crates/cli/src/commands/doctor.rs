@@ -40,7 +40,10 @@ async fn checks(client: &Client) -> Vec<Check> {
     }
     match client.store_info().await {
         Ok(info) => {
-            checks.push(Check::ok("store", format!("{} {}, schema {}", info.kind, info.engine_version, info.schema_version)));
+            checks.push(Check::ok(
+                "store",
+                format!("{} {}, schema {}", info.kind, info.engine_version, info.schema_version),
+            ));
         }
         Err(error) => checks.push(refused("store", &error)),
     }

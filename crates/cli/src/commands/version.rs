@@ -10,7 +10,7 @@ use crate::view::VersionReport;
 
 pub(crate) async fn run(global: &Global) -> Result<u8, Failure> {
     let client = Version { name: "servo".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    let server = match &global.server {
+    let server = match global.named_server() {
         Some(_) => {
             let session = session(global)?;
             Some(interruptible(async { Ok(session.client.version().await?) }).await?.into_value())

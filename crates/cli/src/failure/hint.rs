@@ -49,7 +49,9 @@ mod tests {
         let source = include_str!("hint.rs");
         let table = &source[..source.find("_ => match").unwrap()];
         let mut seen = 0;
-        for word in table.split('"').filter(|word| word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')) {
+        for word in
+            table.split('"').filter(|word| word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+        {
             assert!(codes::ALL.iter().any(|code| code.code == word), "{word} is no code");
             seen += 1;
         }

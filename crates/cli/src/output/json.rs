@@ -9,7 +9,8 @@ use crate::failure::{Failure, exit};
 
 /// The members of an array field, each as it stands in the document.
 pub(crate) fn items(document: &str, field: &str) -> Result<Vec<Box<RawValue>>, Failure> {
-    let wrong = |error: serde_json::Error| Failure::new(exit::ERROR, format!("the answer has no list `{field}`: {error}"));
+    let wrong =
+        |error: serde_json::Error| Failure::new(exit::ERROR, format!("the answer has no list `{field}`: {error}"));
     let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(document).map_err(wrong)?;
     match fields.get(field) {
         Some(list) => serde_json::from_str(list.get()).map_err(wrong),
@@ -108,7 +109,8 @@ fn string_length(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    const DOCUMENT: &str = r#" {"b" : [1.50, 12345678901234567890123, {}], "a":{"quote":"\"{[,:]}\\", "ü":[] } ,"n":null}"#;
+    const DOCUMENT: &str =
+        r#" {"b" : [1.50, 12345678901234567890123, {}], "a":{"quote":"\"{[,:]}\\", "ü":[] } ,"n":null}"#;
 
     #[test]
     fn indenting_changes_white_space_only() {

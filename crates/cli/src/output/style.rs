@@ -127,6 +127,11 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{}.{} {}", bytes / scale, bytes % scale * 10 / scale, UNITS[unit])
 }
 
+/// `1 run`, `2 runs`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
 /// Text from elsewhere on one line and without control characters, which could drive the terminal.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -163,7 +168,8 @@ mod tests {
             assert_eq!(took(Duration::from_millis(millis)), expected);
         }
         assert_eq!(took(Duration::from_secs(4 * 86_400 + 3 * 3_600)), "4d 3h");
-        let cases = [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"), (u64::MAX, "16777215.9 TiB")];
+        let cases =
+            [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"), (u64::MAX, "16777215.9 TiB")];
         for (bytes, expected) in cases {
             assert_eq!(size(bytes), expected);
         }

@@ -66,7 +66,8 @@ pub(crate) fn table(paint: Paint, headers: &[&str], rows: &[Vec<Cell>]) -> Strin
         .map(|column| rows.iter().map(|row| row[*column].width()).chain([headers[*column].len()]).max().unwrap_or(0))
         .collect();
     let mut out = String::new();
-    let heads: Vec<Cell> = headers.iter().map(|head| Cell { text: (*head).to_owned(), color: Some(Color::Bold) }).collect();
+    let heads: Vec<Cell> =
+        headers.iter().map(|head| Cell { text: (*head).to_owned(), color: Some(Color::Bold) }).collect();
     for row in std::iter::once(&heads).chain(rows) {
         let mut line = String::new();
         for (position, (column, width)) in shown.iter().zip(&widths).enumerate() {
@@ -102,7 +103,8 @@ mod tests {
             vec![Cell::whole("inv_1"), Cell::status("RUNNING"), Cell::from(None), Cell::new("short")],
             vec![Cell::whole("inv_22"), Cell::status("FAILED"), Cell::new(""), Cell::new(&"x".repeat(100))],
         ];
-        let expected = format!("RUN     STATUS   DETAIL\ninv_1   RUNNING  short\ninv_22  FAILED   {}…\n", "x".repeat(79));
+        let expected =
+            format!("RUN     STATUS   DETAIL\ninv_1   RUNNING  short\ninv_22  FAILED   {}…\n", "x".repeat(79));
         assert_eq!(table(Paint::new(false), &["RUN", "STATUS", "NOTE", "DETAIL"], &rows), expected);
     }
 

@@ -3,6 +3,7 @@
 use servo_wire::v1::{DeadLetterList, Redriven};
 
 use super::{Style, View};
+use crate::output::style::count;
 use crate::output::table::{Cell, table};
 
 impl View for DeadLetterList {
@@ -33,9 +34,6 @@ impl View for DeadLetterList {
 
 impl View for Redriven {
     fn table(&self, _: &Style) -> String {
-        match self.redriven {
-            1 => "1 event will be published again\n".to_owned(),
-            more => format!("{more} events will be published again\n"),
-        }
+        format!("{} will be published again\n", count(self.redriven, "event"))
     }
 }

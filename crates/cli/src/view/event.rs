@@ -6,7 +6,7 @@ use servo_model::Timestamp;
 use servo_wire::v1::EventPage;
 
 use super::{Style, View};
-use crate::output::style::{Color, clean};
+use crate::output::style::{Color, clean, count};
 
 /// The parts of an event's line.
 #[derive(Debug)]
@@ -74,11 +74,12 @@ fn detail(event: &Value) -> String {
     }
     parts.extend(said(&event["code"]));
     parts.extend(said(&event["reason"]));
-    for (field, word) in [("decidedBy", "by"), ("approvedBy", "by"), ("cancelledBy", "by"), ("notBefore", "not before")] {
+    for (field, word) in [("decidedBy", "by"), ("approvedBy", "by"), ("cancelledBy", "by"), ("notBefore", "not before")]
+    {
         parts.extend(event[field].as_str().map(|value| format!("{word} {value}")));
     }
-    if let Some(count) = event["artifacts"].as_array().map(Vec::len).filter(|count| *count > 0) {
-        parts.push(format!("{count} artifact{}", if count == 1 { "" } else { "s" }));
+    if let Some(artifacts) = event["artifacts"].as_array().filter(|artifacts| !artifacts.is_empty()) {
+        parts.push(count(artifacts.len() as u64, "artifact"));
     }
     if let Some(tasks) = event["inFlight"].as_u64() {
         parts.push(format!("{tasks} in flight"));

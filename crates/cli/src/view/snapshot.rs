@@ -6,7 +6,7 @@ use servo_model::snapshot::BlockedBy;
 use servo_model::{ArtifactRef, RunSnapshot, StepSnapshot};
 
 use super::{Style, View};
-use crate::output::style::{clean, size, status_color, took};
+use crate::output::style::{clean, count, size, status_color, took};
 use crate::output::table::{Cell, fields, table};
 
 impl View for RunSnapshot {
@@ -36,10 +36,8 @@ fn header(run: &RunSnapshot, style: &Style) -> String {
     if run.substatus.is_some() {
         status.push_str(", draining");
     }
-    match run.failed_steps {
-        0 => {}
-        1 => status.push_str(", 1 failed step"),
-        more => status.push_str(&format!(", {more} failed steps")),
+    if run.failed_steps > 0 {
+        status.push_str(&format!(", {}", count(run.failed_steps.into(), "failed step")));
     }
     let ended = run.completed_at.map(|at| match run.total_duration_ms {
         Some(millis) => format!("{}, took {}", style.time(at), took(Duration::from_millis(millis))),
@@ -94,11 +92,7 @@ fn step_row(step: &StepSnapshot, style: &Style) -> Vec<Cell> {
         Some(engine) if engine > 1 => format!("{}.{engine}", step.logical_attempt_id),
         _ => step.logical_attempt_id.to_string(),
     };
-    let artifacts = match step.artifacts.len() {
-        0 => None,
-        1 => Some("1 artifact".to_owned()),
-        more => Some(format!("{more} artifacts")),
-    };
+    let artifacts = (!step.artifacts.is_empty()).then(|| count(step.artifacts.len() as u64, "artifact"));
     let detail = match (&step.error, &step.skip_reason) {
         (Some(error), _) => Some(format!("{}: {}", error.code, error.message)),
         (None, Some(reason)) => Some(reason.clone()),

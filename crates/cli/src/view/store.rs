@@ -6,7 +6,7 @@ use serde::Serialize;
 use servo_wire::v1::{Retired, StoreInfo, VerifyReport};
 
 use super::{Style, View};
-use crate::output::style::{clean, size};
+use crate::output::style::{clean, count, size};
 use crate::output::table::{Cell, fields, table};
 
 impl View for StoreInfo {
@@ -27,14 +27,14 @@ impl View for VerifyReport {
     const ITEMS: Option<&'static str> = None;
 
     fn table(&self, style: &Style) -> String {
-        let seen = format!("{} runs with {} events", self.runs, self.events);
+        let seen = format!("{} with {}", count(self.runs, "run"), count(self.events, "event"));
         if self.is_clean() {
             return format!("{seen}: everything agrees\n");
         }
-        let mut rows: Vec<_> = self.integrity.iter().map(|found| vec![Cell::new("database"), Cell::new(found)]).collect();
+        let mut rows: Vec<_> =
+            self.integrity.iter().map(|found| vec![Cell::new("database"), Cell::new(found)]).collect();
         rows.extend(self.findings.iter().map(|f| vec![Cell::whole(f.run_id.as_str()), Cell::new(&f.problem)]));
-        let count = rows.len();
-        let problems = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+        let problems = count(rows.len() as u64, "problem");
         format!("{}\n{seen}: {problems}\n", table(style.paint(), &["WHERE", "PROBLEM"], &rows))
     }
 
@@ -45,10 +45,7 @@ impl View for VerifyReport {
 
 impl View for Retired {
     fn table(&self, _: &Style) -> String {
-        match self.runs_removed {
-            1 => "1 run removed\n".to_owned(),
-            more => format!("{more} runs removed\n"),
-        }
+        format!("{} removed\n", count(self.runs_removed, "run"))
     }
 }
 
@@ -76,6 +73,6 @@ pub struct RestoreDone {
 
 impl View for RestoreDone {
     fn table(&self, _: &Style) -> String {
-        format!("{} runs restored to {}\n", self.runs, clean(&self.data_dir.display().to_string()))
+        format!("{} restored to {}\n", count(self.runs, "run"), clean(&self.data_dir.display().to_string()))
     }
 }

@@ -2,9 +2,10 @@
 //! machine is compared with a naive model, each fact is watched, and the actions are played as rows; at the end a fair
 //! schedule must finish the run from wherever it is.
 //!
-//! A test run makes at least 10,000 sequences and 100,000 transitions. `SERVO_MACHINE_TRANSITIONS=1000000` asks for as
-//! many transitions as that; `SERVO_MACHINE_SEED=N` repeats one sequence. A failure prints its seed and the shortest
-//! sequence found, in the notation of `op`, ready to become a table test.
+//! A test run makes at least 10,000 sequences and 100,000 transitions. `SERVO_MACHINE_TRANSITIONS=N` asks for N of them;
+//! a million take half a minute with `cargo test --release -p servo-machine --test it no_sequence -- --nocapture`, which
+//! also prints the table of what was met. `SERVO_MACHINE_SEED=N` repeats one sequence. A failure prints its seed and the
+//! shortest sequence found, in the notation of `op`, ready to become a table test.
 
 pub(crate) mod checker;
 mod coverage;

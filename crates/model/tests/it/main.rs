@@ -1,6 +1,8 @@
 //! Tests of the model from outside: published schemas, the fold, the projector's pure part, the runtime contract, and logs
 //! of released versions.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
+
 mod arb;
 mod artifacts;
 mod codes;

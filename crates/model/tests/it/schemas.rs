@@ -1,6 +1,7 @@
 //! The published schemas: every canonical type has one, and what the Rust types write validates against it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -18,8 +19,11 @@ pub(crate) fn schema(event_type: &str) -> Value {
     serde_json::from_str(&read(&format!("spec/events/{event_type}.schema.json"))).unwrap()
 }
 
-pub(crate) fn validators() -> BTreeMap<&'static str, Validator> {
-    CANONICAL_TYPES.iter().map(|name| (*name, validator(&schema(name)))).collect()
+/// One validator per type, made once: compiling the patterns takes longer than using them.
+pub(crate) fn validators() -> &'static BTreeMap<&'static str, Validator> {
+    static ALL: LazyLock<BTreeMap<&str, Validator>> =
+        LazyLock::new(|| CANONICAL_TYPES.iter().map(|name| (*name, validator(&schema(name)))).collect());
+    &ALL
 }
 
 /// The example of the contract's appendix A.1, to the letter.

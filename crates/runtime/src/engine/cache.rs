@@ -107,8 +107,10 @@ mod tests {
         for number in 0..10_000 {
             drop(cache.slot(&RunId::parse(&format!("run-{number}")).unwrap()));
         }
-        assert!(cache.entries().by_run.len() <= 100);
-        assert_eq!(cache.entries().by_run.len(), cache.entries().by_age.len());
+        let entries = cache.entries();
+        assert!(entries.by_run.len() <= 100);
+        assert_eq!(entries.by_run.len(), entries.by_age.len());
+        assert_eq!(entries.bytes, entries.by_run.len() * PLACE_BYTES);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
 use servo_model::limits::SNAPSHOT_EVERY_EVENTS;
-use servo_model::projection::{Offered, Projection, Resync, Resynced};
+use servo_model::projection::{Offered, Projection, Resync, Resynced, detect_non_contiguous};
 use servo_model::state::Applied;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::log::StoredSnapshot;
@@ -122,8 +122,8 @@ impl Projector {
         let (projection, offered) = projection.offer(&event);
         let (projection, findings) = match offered {
             Offered::Applied(applied) => (projection, vec![applied]),
-            Offered::Gap { watermark, next_seq } => {
-                match self.resync(stored, projection, watermark, next_seq).await {
+            Offered::Gap { watermark, .. } => {
+                match self.resync(stored, projection, watermark).await {
                     Ok(resynced) => resynced,
                     // A later event cannot be read. The run is set aside; the log goes on.
                     Err(servo_store::Error::Corrupt { detail }) => return self.set_aside(stored, &detail).await,
@@ -142,7 +142,8 @@ impl Projector {
         if state.last_event_seq >= snapshot_seq + SNAPSHOT_EVERY_EVENTS {
             snapshot_seq = self.store_snapshot(stored, state).await?;
         }
-        if !state.status.is_terminal() {
+        // A resync reads to the end of the run: until the log has caught up with it, the projection is still of use.
+        if !state.status.is_terminal() || stored.run_seq < state.last_event_seq {
             self.runs.insert(stored.run_id.clone(), Followed { projection, snapshot_seq });
         }
         Ok(())
@@ -179,9 +180,7 @@ impl Projector {
         stored: &StoredEvent,
         projection: Projection,
         watermark: u64,
-        next_seq: u64,
     ) -> Result<(Projection, Vec<Applied>), servo_store::Error> {
-        let message = format!("runSeq {next_seq} follows {watermark}; the run was read again");
         let mode = if watermark == 0 { Resync::Full } else { Resync::FromSnapshot { snapshot_seq: watermark } };
         let reread = match resync(self.engine.store().as_ref(), &Scope::System, &stored.run_id, mode).await {
             Ok(reread) => reread,
@@ -190,8 +189,9 @@ impl Projector {
         };
         let (projection, resynced) = projection.resync(reread.base, &reread.events);
         // Coming back to a run after this process forgot it is no gap in the log: the events in between are there.
-        let contiguous = (watermark + 1..=next_seq).all(|seq| reread.events.iter().any(|event| event.run_seq == seq));
-        if !contiguous {
+        let read = reread.events.iter().map(|event| event.run_seq).filter(|seq| *seq > watermark);
+        if let Some((last, next)) = first_gap(watermark, read) {
+            let message = format!("runSeq {next} follows {last}; the run was read again");
             self.raise(AlertCode::ProjectorNonContiguous, stored, message).await?;
         }
         match resynced {
@@ -255,4 +255,16 @@ impl Projector {
         }
         Ok(())
     }
+}
+
+/// The first place where sequences do not follow each other.
+fn first_gap(watermark: u64, seqs: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
+    let mut last = watermark;
+    for next in seqs {
+        if detect_non_contiguous(last, next) {
+            return Some((last, next));
+        }
+        last = next;
+    }
+    None
 }

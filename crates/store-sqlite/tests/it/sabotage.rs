@@ -1,1 +1,94 @@
-//! x
+//! The broken variants are broken: each does what it says, so a test that passes on one of them proves nothing.
+
+use servo_store::testkit::fixtures;
+use servo_store::{AdminStore, Append, Error, Expected, Fence, LogStore};
+use servo_store_sqlite::SqliteStore;
+
+use crate::support::{config, events, folder, many, one_more, open, raw, start, wait};
+
+fn broken(dir: &std::path::Path, variant: &str) -> SqliteStore {
+    let mut config = config(dir);
+    config.sabotage = Some(variant.to_owned());
+    SqliteStore::open(config).unwrap()
+}
+
+#[test]
+fn an_unknown_variant_is_refused() {
+    let dir = folder();
+    let mut config = config(dir.path());
+    config.sabotage = Some("no-such-variant".to_owned());
+    assert!(matches!(SqliteStore::open(config), Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn sync_variants_show_in_the_settings() {
+    for (variant, level) in [("synchronous-normal", "1"), ("synchronous-off", "0")] {
+        let dir = folder();
+        let settings = wait(broken(dir.path(), variant).info()).unwrap().settings;
+        assert!(settings.contains(&("synchronous".to_owned(), level.to_owned())), "{settings:?}");
+    }
+}
+
+#[test]
+fn no_seq_check_takes_a_stale_append() {
+    for (variant, taken) in [(None, false), (Some("no-seq-check"), true)] {
+        let dir = folder();
+        let store = variant.map_or_else(|| open(dir.path()), |variant| broken(dir.path(), variant));
+        let (run, tenant) = start(&store);
+        let stale = fixtures::add(&run, &tenant, Expected::Seq(7), vec![fixtures::fresh_event(&run)]);
+        assert_eq!(wait(store.append(Append::one(stale))).is_ok(), taken);
+    }
+}
+
+#[test]
+fn no_fence_takes_a_deposed_writer() {
+    for (variant, taken) in [(None, false), (Some("no-fence"), true)] {
+        let dir = folder();
+        let store = variant.map_or_else(|| open(dir.path()), |variant| broken(dir.path(), variant));
+        let (run, tenant) = start(&store);
+        let mut append = many(&run, &tenant, 1);
+        append.fence = Some(Fence { epoch: 3 });
+        assert_eq!(wait(store.append(append)).is_ok(), taken);
+    }
+}
+
+/// Whether an answered append was not yet to be seen by another connection. The payload is large, so that the commit
+/// takes a while.
+fn answers_early(store: &SqliteStore, dir: &std::path::Path) -> bool {
+    let (run, tenant) = start(store);
+    let conn = raw(dir);
+    let mut seen = conn.prepare("SELECT max(run_seq) FROM events WHERE run_id = 'run'").unwrap();
+    (0..10).any(|_| {
+        let appended = wait(store.append(one_more(&run, &tenant, 3_000_000))).unwrap();
+        let visible: i64 = seen.query_row([], |row| row.get(0)).unwrap();
+        visible.unsigned_abs() < appended.streams[0].events[0].run_seq
+    })
+}
+
+#[test]
+fn an_answer_comes_after_the_commit_unless_sabotaged() {
+    let dir = folder();
+    assert!(!answers_early(&open(dir.path()), dir.path()));
+    let dir = folder();
+    assert!(answers_early(&broken(dir.path(), "ack-before-commit"), dir.path()));
+}
+
+#[test]
+fn an_error_of_the_disk_stops_all_writing_and_leaves_the_outcome_open() {
+    let dir = folder();
+    let store = open(dir.path());
+    let (run, tenant) = start(&store);
+    drop(store);
+    let store = broken(dir.path(), "commit-io-error");
+    let first = wait(store.append(many(&run, &tenant, 1))).unwrap_err();
+    assert!(first.may_have_happened(), "{first}");
+    for _ in 0..2 {
+        let later = wait(store.append(many(&run, &tenant, 1))).unwrap_err();
+        assert!(matches!(&later, Error::Unavailable { detail, maybe_written: false } if detail.contains("has stopped")), "{later}");
+    }
+    // What was committed can still be read, and closing does not hang.
+    assert!(!events(&store, &run).is_empty());
+    wait(store.close()).unwrap();
+    // It had happened.
+    assert_eq!(events(&open(dir.path()), &run).len(), 2);
+}

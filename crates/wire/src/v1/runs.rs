@@ -14,6 +14,7 @@ pub const INLINE_PLAN_URI: &str = "inline:plan";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartRunRequest {
+    #[serde(deserialize_with = "crate::object::read")]
     pub plan_ref: PlanRefRequest,
     /// The plan itself; absent when it is to be read from `planRef.uri`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,5 +152,12 @@ mod tests {
         let request = json!({"planRef": plan_ref, "aprovalRequired": true});
         let error = serde_json::from_value::<StartRunRequest>(request).unwrap_err().to_string();
         assert!(error.contains("aprovalRequired"), "{error}");
+    }
+
+    #[test]
+    fn lists_are_no_objects() {
+        let request = json!({"planRef": [null, Digest::of(b""), "1", "p", "1"]});
+        let error = serde_json::from_value::<StartRunRequest>(request).unwrap_err().to_string();
+        assert!(error.contains("expected an object"), "{error}");
     }
 }

@@ -21,7 +21,9 @@ pub(super) async fn signal(session: &Session, targets: &[Target], signal: &Signa
     let needs_step = matches!(signal.kind, SignalType::RetryStep | SignalType::SkipStep);
     match &signal.step {
         None if needs_step => return Err(Failure::usage("this signal is about a step").hint("name it with --step")),
-        Some(_) if !needs_step => return Err(Failure::usage("this signal is about the run, not a step").hint("leave --step out")),
+        Some(_) if !needs_step => {
+            return Err(Failure::usage("this signal is about the run, not a step").hint("leave --step out"));
+        }
         _ => {}
     }
     let request = SignalRequest {

@@ -58,9 +58,8 @@ fn request(plan: &str, args: StartArgs) -> Result<StartRunRequest, Failure> {
     }
     let malformed = |reason: String| Failure::invalid(codes::MALFORMED_JSON, &Invalid::new("plan", reason));
     let canonical = servo_canon::canonicalize(plan).map_err(|error| malformed(error.to_string()))?;
-    let head: Head = serde_json::from_str(plan).map_err(|error| {
-        Failure::invalid(codes::SCHEMA_VALIDATION_FAILED, &Invalid::new("plan", error.to_string()))
-    })?;
+    let head: Head = serde_json::from_str(plan)
+        .map_err(|error| Failure::invalid(codes::SCHEMA_VALIDATION_FAILED, &Invalid::new("plan", error.to_string())))?;
     let document = RawValue::from_string(plan.trim().to_owned()).map_err(|error| malformed(error.to_string()))?;
     let plan_ref = PlanRefRequest {
         uri: None,

@@ -70,6 +70,9 @@ async fn assert_gone(ctx: &Context, run: &str, owner: &str) {
     assert_eq!(ctx.store.find_request(&owner, Digest::of(run.as_bytes())).await.unwrap(), None);
     let log = ctx.settled_log(Position::START).await;
     assert!(log.iter().all(|event| event.run_id != id), "events of {run} are still in the log");
+    let head = ctx.store.log_head().await.unwrap();
+    let counted = ctx.store.count_log(Position::START, head, 1_000).await.unwrap();
+    assert_eq!(counted, log.len() as u64 + 1, "what is gone is not counted; the last is the marker behind it");
     let alerts = ctx.store.alerts(&Scope::System, 100).await.unwrap();
     assert!(alerts.iter().all(|alert| alert.run_id.as_ref() != Some(&id)));
     assert!(ctx.store.outbox_due(100).await.unwrap().iter().all(|row| row.run_id != id));

@@ -1,0 +1,64 @@
+//! `servo dev`: the same server on loopback with SQLite, the mock engine and something to see.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use servo_cli::args::DevArgs;
+use servo_cli::{Failure, exit};
+use servo_server::config::{LogLevel, StoreConfig};
+
+use crate::ready::Announcement;
+use crate::{config, log, sample, start};
+
+pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
+    let mut config = config::load(None)?;
+    config.server.bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
+    config.server.tls = None;
+    config.auth.keys.clear();
+    config.engines.mock = true;
+    // The banner is the start's own word; the log begins where something is worth a look.
+    config.log.level = LogLevel::Warn;
+    log::install(&args.log, &config.log)?;
+    let temporary = if args.ephemeral { Some(tempfile::tempdir().map_err(|error| failed(&error))?) } else { None };
+    let data_dir = temporary.as_ref().map_or_else(|| args.data_dir.clone(), |folder| folder.path().to_owned());
+    if args.reset {
+        reset(&data_dir)?;
+    }
+    config.store = StoreConfig::Sqlite { path: data_dir };
+    let announcement = if args.ready_json {
+        Announcement::Json
+    } else {
+        let in_ci = std::env::var_os("CI").is_some();
+        Announcement::Banner { ephemeral: args.ephemeral, open: !args.no_open && !in_ci }
+    };
+    start::run(config, announcement, async |runtime| {
+        if !args.no_sample {
+            sample::start_on_empty_store(runtime).await;
+        }
+    })
+    .await
+}
+
+/// Removes a store and nothing else: a folder that holds other things is left alone.
+fn reset(folder: &std::path::Path) -> Result<(), Failure> {
+    let database = folder.join(servo_store_sqlite::DATABASE_FILE);
+    if !folder.exists() {
+        return Ok(());
+    }
+    if !database.exists() {
+        let what = format!("{} holds no store", folder.display());
+        return Err(Failure::usage(what).hint("--reset removes only a data folder that `servo dev` made"));
+    }
+    // Opening takes the lock, so that a running server keeps its data.
+    drop(crate::stores::existing(folder, None)?);
+    for suffix in ["", "-wal", "-shm"] {
+        let path = folder.join(format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
+        if path.exists() {
+            std::fs::remove_file(&path).map_err(|error| failed(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(error: &std::io::Error) -> Failure {
+    Failure::new(exit::ERROR, error.to_string())
+}

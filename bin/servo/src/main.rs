@@ -1,0 +1,54 @@
+//! The `servo` program: the only place where stores, bus, adapters and server meet.
+//!
+//! `servo-cli` parses every command and executes those that talk to a server. What is left comes back here: starting a
+//! server (`start`), and commands that open a data folder themselves (`folder`, `doctor`).
+
+mod config;
+mod dev;
+mod doctor;
+mod folder;
+mod log;
+mod ready;
+mod sabotage;
+mod sample;
+mod start;
+mod stores;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use servo_cli::{Cli, Failure, Global, Local, Next, Out, exit};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let out = Out::new(&cli.global);
+    // Two workers are enough: the store has threads of its own, and every one costs memory.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(run(cli, &out)),
+        Err(error) => Err(Failure::new(exit::ERROR, format!("the async runtime does not start: {error}"))),
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| out.failure(&failure)))
+}
+
+async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+    // Chosen once for the process; an earlier choice is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let global = cli.global.clone();
+    match servo_cli::run(cli).await? {
+        Next::Done(code) => Ok(code),
+        Next::Local(local) => here(local, &global, out).await,
+    }
+}
+
+async fn here(local: Local, global: &Global, out: &Out) -> Result<u8, Failure> {
+    match local {
+        Local::Dev(args) => dev::run(args).await,
+        Local::Server(args) => start::server(args).await,
+        Local::ConfigCheck(args) => config::check(&args, out),
+        Local::ConfigPrint(args) => config::print(&args, out),
+        Local::RuntimeLocal { data_dir, at, action } => folder::runtime(&data_dir, at, action, out).await,
+        Local::StoreLocal { data_dir, action } => folder::store(&data_dir, action, out).await,
+        Local::Doctor(args) => doctor::run(args, global, out).await,
+    }
+}

@@ -1,0 +1,85 @@
+//! Telling whoever started the server that it answers, and where.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+
+use serde_json::json;
+use servo_server::config::{Config, StoreConfig};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Announcement {
+    /// One line of JSON on stdout.
+    Json,
+    /// A line in the log.
+    Log,
+    /// For a person at a terminal, on stdout.
+    Banner { ephemeral: bool, open: bool },
+}
+
+pub(crate) struct Ready<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) encrypted: bool,
+    pub(crate) config: &'a Config,
+}
+
+impl Ready<'_> {
+    pub(crate) fn announce(&self, how: Announcement) {
+        let api = format!("{}://{}", if self.encrypted { "https" } else { "http" }, self.address);
+        let text = match how {
+            Announcement::Log => {
+                tracing::info!(api, store = self.store(), "ready");
+                return;
+            }
+            Announcement::Json => self.json(&api).to_string() + "\n",
+            Announcement::Banner { ephemeral, .. } => self.banner(&api, ephemeral),
+        };
+        let mut stdout = std::io::stdout().lock();
+        // A closed stdout is no reason not to serve.
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        if let Announcement::Banner { open: true, .. } = how
+            && std::io::stdout().is_terminal()
+        {
+            open(&api);
+        }
+    }
+
+    fn store(&self) -> String {
+        match &self.config.store {
+            StoreConfig::Sqlite { path } => path.display().to_string(),
+            StoreConfig::Postgres { .. } => "postgres".to_owned(),
+        }
+    }
+
+    fn json(&self, api: &str) -> serde_json::Value {
+        let data_dir = match &self.config.store {
+            StoreConfig::Sqlite { path } => Some(path.display().to_string()),
+            StoreConfig::Postgres { .. } => None,
+        };
+        json!({"event": "ready", "api": api, "metrics": format!("{api}/metrics"), "dataDir": data_dir,
+            "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")})
+    }
+
+    fn banner(&self, api: &str, ephemeral: bool) -> String {
+        let data = if ephemeral { "temporary, removed at the end".to_owned() } else { self.store() };
+        format!(
+            "Servo {version}\n\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  Auth     none: this machine only\n\n\
+             Try:  servo runs list --server {api}\n      curl {api}/v1/runs\n\nCtrl-C stops.\n",
+            version = env!("CARGO_PKG_VERSION"),
+        )
+    }
+}
+
+/// Opens the page if there is a desktop; nobody minds if there is none.
+fn open(url: &str) {
+    for program in ["xdg-open", "open"] {
+        let started = std::process::Command::new(program)
+            .arg(url)
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        if started.is_ok() {
+            return;
+        }
+    }
+}

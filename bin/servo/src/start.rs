@@ -1,0 +1,137 @@
+//! Starting a server: store, bus, runtime, listener, ready — and stopping in the opposite order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use servo_adapter::Adapter;
+use servo_adapter::mock::Mock;
+use servo_bus_nats::NatsBus;
+use servo_cli::args::ServerArgs;
+use servo_cli::{Failure, exit};
+use servo_runtime::{Bus, Ids, InProcessBus, Runtime, Shutdown, SystemClock, Tasks};
+use servo_server::config::{BusConfig, Config, EnginesConfig};
+use servo_server::{App, Parts, Tls, serve};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::ready::{Announcement, Ready};
+use crate::{config, log, stores};
+
+pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
+    let config = config::load(Some(&args.config))?;
+    log::install(&args.log, &config.log)?;
+    let announcement = if args.ready_json { Announcement::Json } else { Announcement::Log };
+    run(config, announcement, async |_| {}).await
+}
+
+/// The whole life of a server. `begun` is called with the runtime once everything answers.
+pub(crate) async fn run(
+    config: Config,
+    announcement: Announcement,
+    begun: impl AsyncFnOnce(&Runtime),
+) -> Result<u8, Failure> {
+    let mut signals = Signals::new()?;
+    let listener = bind(config.server.bind).await?;
+    let tls = load_tls(&config)?;
+    let store = stores::open(&config.store, &config.runtime.limits).await?;
+    let bus = bus(&config.bus).await?;
+    let tasks = Tasks::on_tokio();
+    let parts = servo_runtime::Parts {
+        store,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(Ids::from_os()),
+        tasks: tasks.clone(),
+        bus,
+        adapters: adapters(&config.engines),
+        config: config.runtime.clone(),
+    };
+    let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
+    let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
+    let shutdown = Shutdown::default();
+    let app = App::new(Parts {
+        runtime: runtime.clone(),
+        auth: config.auth(),
+        plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
+        loopback: address.ip().is_loopback(),
+        config: config.server.clone(),
+        shutdown: shutdown.clone(),
+    })
+    .await
+    .map_err(|error| stores::refused("the store", error))?;
+    let connections = tasks.group();
+    let serving = tasks.group();
+    let encrypted = tls.is_some();
+    serving.spawn("server", {
+        let connections = connections.clone();
+        async move { serve(listener, tls, app, &connections).await }
+    });
+    Ready { address, encrypted, config: &config }.announce(announcement);
+    begun(&runtime).await;
+
+    let code = signals.first().await;
+    tracing::info!("stopping; a second signal ends the process at once");
+    tokio::select! {
+        () = stop(&shutdown, &serving, &runtime) => {}
+        _ = signals.first() => tracing::warn!("stopped by a second signal; work in flight is handed out again later"),
+    }
+    Ok(code)
+}
+
+/// No new requests, then no new work, then the store.
+async fn stop(shutdown: &Shutdown, serving: &Tasks, runtime: &Runtime) {
+    shutdown.trigger();
+    serving.idle().await;
+    runtime.stop().await;
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let failure = Failure::new(exit::ERROR, format!("{address} cannot be listened on: {error}"));
+        match error.kind() {
+            std::io::ErrorKind::AddrInUse => failure.hint("something else listens there; --port 0 takes any free port"),
+            _ => failure.hint("choose another address in [server] bind"),
+        }
+    })
+}
+
+fn load_tls(config: &Config) -> Result<Option<Tls>, Failure> {
+    let Some(tls) = &config.server.tls else { return Ok(None) };
+    let loaded = Tls::load(&tls.cert, &tls.key);
+    loaded.map(Some).map_err(|error| Failure::usage(format!("server.tls: {error}")).hint("both are PEM files"))
+}
+
+async fn bus(config: &BusConfig) -> Result<Arc<dyn Bus>, Failure> {
+    let Some(url) = &config.nats_url else { return Ok(Arc::new(InProcessBus::default())) };
+    let bus = NatsBus::connect(servo_bus_nats::Config::new(url)).await;
+    let bus = bus.map_err(|error| Failure::usage(format!("bus.nats_url: {error}")).hint("such as nats://host:4222"))?;
+    Ok(Arc::new(bus))
+}
+
+fn adapters(config: &EnginesConfig) -> Vec<Arc<dyn Adapter>> {
+    let mut adapters: Vec<Arc<dyn Adapter>> = Vec::new();
+    if config.mock {
+        adapters.push(Arc::new(Mock));
+    }
+    adapters
+}
+
+/// The signals that end a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::new(exit::ERROR, format!("signals: {error}")));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// The exit code that the next signal asks for.
+    async fn first(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => exit::INTERRUPTED,
+            _ = self.terminate.recv() => exit::OK,
+        }
+    }
+}

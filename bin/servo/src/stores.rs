@@ -1,0 +1,67 @@
+//! Choosing and opening a store, and saying clearly why one does not open.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use servo_cli::{Failure, exit};
+use servo_model::limits::Limits;
+use servo_model::{Timestamp, codes};
+use servo_runtime::{Clock, SystemClock};
+use servo_server::config::StoreConfig;
+use servo_store::{Store, TimeSource};
+use servo_store_postgres::PostgresStore;
+use servo_store_sqlite::SqliteStore;
+
+use crate::sabotage;
+
+pub(crate) async fn open(config: &StoreConfig, limits: &Limits) -> Result<Arc<dyn Store>, Failure> {
+    match config {
+        StoreConfig::Sqlite { path } => Ok(Arc::new(sqlite(path, limits, system_time())?)),
+        StoreConfig::Postgres { url } => {
+            let mut config = servo_store_postgres::Config::new(url);
+            config.limits = limits.clone();
+            config.sabotage = sabotage::variant();
+            let store = PostgresStore::connect(config).await.map_err(|error| refused("the database", error))?;
+            Ok(Arc::new(store))
+        }
+    }
+}
+
+pub(crate) fn sqlite(path: &Path, limits: &Limits, time: TimeSource) -> Result<SqliteStore, Failure> {
+    let mut config = servo_store_sqlite::Config::new(path, time);
+    config.limits = limits.clone();
+    sabotage::arm(&mut config)?;
+    SqliteStore::open(config).map_err(|error| refused(&path.display().to_string(), error))
+}
+
+/// A folder that must hold a store already: looking must not make one.
+pub(crate) fn existing(path: &Path, at: Option<Timestamp>) -> Result<SqliteStore, Failure> {
+    if !path.is_dir() {
+        let what = format!("{} is not a folder", path.display());
+        return Err(Failure::new(exit::NOT_FOUND, what).hint("name the data folder of a server, such as ./.servo"));
+    }
+    let time: TimeSource = match at {
+        Some(at) => Arc::new(move || at),
+        None => system_time(),
+    };
+    sqlite(path, &Limits::default(), time)
+}
+
+pub(crate) fn system_time() -> TimeSource {
+    Arc::new(|| SystemClock.now())
+}
+
+/// A store's error as a person should read it.
+pub(crate) fn refused(place: &str, error: servo_store::Error) -> Failure {
+    let error = servo_runtime::Error::from(error);
+    let hint = match error.code() {
+        code if code == codes::STORE_IN_USE => "stop that process, or use another folder",
+        code if code == codes::STORE_TOO_NEW => "start the version that wrote it, or a newer one",
+        code if code == codes::STORE_CORRUPT => {
+            "keep a copy of the folder; `servo store restore` puts a backup into an empty one"
+        }
+        code if code == codes::STORE_FULL => "free some space and start again; nothing acknowledged is lost",
+        _ => "docs/operate.md says what a store needs",
+    };
+    Failure::code(error.code(), format!("{place}: {error}")).hint(hint)
+}

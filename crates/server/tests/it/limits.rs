@@ -1,0 +1,117 @@
+//! Limits hold at the limit and not before it.
+
+use reqwest::Method;
+use serde_json::json;
+use servo_server::config::ServerConfig;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{Answer, Options, Server, one_step, start, wait_for};
+
+#[tokio::test]
+async fn a_body_has_a_largest_size() {
+    let mut options = Options::default();
+    options.runtime.limits.request_body_bytes_max = 2_000;
+    let server = Server::with(options).await;
+    let body = start(one_step()).to_string();
+    let padded = |size: usize| format!("{body}{}", " ".repeat(size - body.len()));
+    assert_eq!(server.post_text("/v1/runs", &padded(2_000)).await.status, 201);
+    let larger = server.post_text("/v1/runs", &padded(2_001)).await;
+    assert_eq!(larger.status, 413);
+    larger.is_problem("LIMIT_EXCEEDED");
+    server.post_text("/runtime/commands", &padded(2_001)).await.is_problem("LIMIT_EXCEEDED");
+}
+
+#[tokio::test]
+async fn a_run_file_has_its_own_largest_size() {
+    let config = ServerConfig { import_bytes_max: 5_000, ..ServerConfig::default() };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    server.post_text("/v1/runs/import", &" ".repeat(5_001)).await.is_problem("LIMIT_EXCEEDED");
+    server.post_text("/v1/runs/import", &" ".repeat(5_000)).await.is_problem("MALFORMED_JSON");
+}
+
+/// A connection that sends this much of a request and then waits.
+async fn half_a_request(server: &Server, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+const HALF_A_BODY: &str = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{";
+
+#[tokio::test]
+async fn so_many_requests_are_under_way_and_no_more() {
+    let config = ServerConfig { requests_max: 1, ..ServerConfig::default() };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    let held = half_a_request(&server, HALF_A_BODY).await;
+    let busy = wait_for("the only place to be taken", async || {
+        let answer = server.get("/v1/runs").await;
+        (answer.status == 429).then_some(answer)
+    })
+    .await;
+    busy.is_problem("OVERLOADED");
+    assert_eq!(server.get("/livez").await.status, 200, "a busy server is alive");
+    assert_eq!(server.get("/readyz").await.status, 200);
+    drop(held);
+    wait_for("the place to be free again", async || (server.get("/v1/runs").await.status == 200).then_some(())).await;
+}
+
+#[tokio::test]
+async fn slow_senders_are_cut_off() {
+    let config = ServerConfig { header_timeout_ms: 50, body_timeout_ms: 50, ..ServerConfig::default() };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    for head in ["", "GET /v1/runs HTTP/1.1\r\nhost: local"] {
+        let mut stream = half_a_request(&server, head).await;
+        let mut rest = Vec::new();
+        // Ends when the server closes the connection.
+        let _ = stream.read_to_end(&mut rest).await;
+        assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
+    }
+    let mut stream = half_a_request(&server, HALF_A_BODY).await;
+    let mut answer = vec![0; 4_096];
+    let length = stream.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("in time"), "{answer}");
+}
+
+#[tokio::test]
+async fn heads_have_a_largest_size() {
+    let server = Server::start().await;
+    let request = server.request(Method::GET, "/v1/runs").header("x-long", "x".repeat(100_000));
+    let status = request.send().await.unwrap().status();
+    assert!(status.is_client_error(), "{status}");
+    let mut many = server.request(Method::GET, "/livez");
+    for index in 0..200 {
+        many = many.header(format!("x-{index}"), "1");
+    }
+    let status = many.send().await.unwrap().status();
+    assert!(status.is_client_error(), "{status}");
+}
+
+/// What was accepted is answered, and then nobody is let in.
+#[tokio::test]
+async fn a_stopping_server_answers_what_it_has_begun() {
+    let server = Server::start().await;
+    let mut stream = half_a_request(&server, HALF_A_BODY).await;
+    // The half is there before the server stops: the answer to a whole request behind it proves that it was read on.
+    wait_for("the connection to be served", async || {
+        server.get("/metrics").await.text.contains("servo_http_requests_in_flight 1").then_some(())
+    })
+    .await;
+    server.shutdown.trigger();
+    stream.write_all("}".repeat(99).as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+    server.runtime.engine().shutdown().trigger();
+    server.tasks.idle().await;
+    assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn answers_are_not_cached() {
+    let server = Server::start().await;
+    let answer = Answer::of(server.request(Method::GET, "/v1/runs")).await;
+    assert_eq!(answer.headers["cache-control"], "no-store");
+    assert_eq!(answer.json["items"], json!([]));
+}

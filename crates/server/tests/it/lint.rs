@@ -1,0 +1,50 @@
+//! The response linter: every answer of every test goes through it.
+
+use servo_model::codes;
+
+use crate::harness::Answer;
+
+/// Nothing of the inside may show.
+const FORBIDDEN: [&str; 16] = [
+    "panicked", "backtrace", "stack trace", "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "sqlite", "postgres", ".rs:",
+    "src/", "/home/", "/tmp/", "servo_", "unwrap", "rusqlite",
+];
+/// All that a server fault may say.
+const FAULT_FIELDS: [&str; 6] = ["code", "instance", "requestId", "status", "title", "type"];
+
+#[track_caller]
+pub(crate) fn check(answer: &Answer, path: &str) {
+    let status = answer.status.as_u16();
+    let header = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    assert!(header("x-request-id").len() == 36, "{path} has no request id");
+    assert!(!header("x-correlation-id").is_empty(), "{path} has no correlation id");
+    assert_eq!(header("x-content-type-options"), "nosniff");
+    if status < 400 || path == "/readyz" {
+        return;
+    }
+    assert_eq!(header("content-type"), "application/problem+json", "{path} {}", answer.text);
+    let problem = &answer.json;
+    let text = |name: &str| problem[name].as_str().unwrap_or_else(|| panic!("no {name} in {}", answer.text));
+    assert_eq!(problem["status"], status);
+    assert_eq!(text("type"), format!("urn:servo:error:{}", text("code")));
+    assert_eq!(text("instance"), path);
+    assert_eq!(text("requestId"), header("x-request-id"));
+    let known = codes::ALL.iter().find(|code| code.code == text("code"));
+    let known = known.unwrap_or_else(|| panic!("{} is no code", text("code")));
+    assert_eq!((known.status, known.title), (status, text("title")));
+    let without_instance = answer.text.replace(path, "");
+    for word in FORBIDDEN {
+        assert!(!without_instance.contains(word), "{path} says {word}: {}", answer.text);
+    }
+    if status >= 500 {
+        let mut fields: Vec<_> = problem.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, FAULT_FIELDS, "a server fault says too much: {}", answer.text);
+    }
+    match status {
+        401 => assert_eq!(header("www-authenticate"), "Bearer"),
+        405 => assert!(!header("allow").is_empty(), "{path} does not say which methods it takes"),
+        429 | 503 => assert!(header("retry-after").parse::<u64>().is_ok(), "{path} does not say when to try again"),
+        _ => {}
+    }
+}

@@ -1,0 +1,17 @@
+//! The HTTP surface, tested over real connections against a runtime on the memory store. Every answer passes the linter
+//! in `harness`.
+
+mod bad_input;
+mod harness;
+mod health;
+mod limits;
+mod lint;
+mod plan_sources;
+mod roles;
+mod runs;
+mod runtime;
+mod signals;
+mod store;
+mod stream;
+mod tenancy;
+mod tls;

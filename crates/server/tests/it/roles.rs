@@ -1,0 +1,117 @@
+//! Who may do what: every route, every role.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
+
+/// The lowest role per route; `None` is open to all.
+const TABLE: [(&str, &str, Option<&str>); 25] = [
+    ("POST", "/v1/runs", Some("operator")),
+    ("GET", "/v1/runs", Some("viewer")),
+    ("POST", "/v1/runs/import", Some("tenant-admin")),
+    ("GET", "/v1/runs/{id}", Some("viewer")),
+    ("DELETE", "/v1/runs/{id}", Some("tenant-admin")),
+    ("GET", "/v1/runs/{id}/events", Some("viewer")),
+    ("POST", "/v1/runs/{id}/signals", Some("operator")),
+    ("GET", "/v1/runs/{id}/export", Some("viewer")),
+    ("POST", "/v1/runs/{id}/terminate", Some("operator")),
+    ("GET", "/v1/alerts", Some("viewer")),
+    ("GET", "/v1/dead-letters", Some("platform-admin")),
+    ("POST", "/v1/dead-letters/redrive", Some("platform-admin")),
+    ("GET", "/v1/store/info", Some("platform-admin")),
+    ("GET", "/v1/store/backup", Some("platform-admin")),
+    ("POST", "/v1/store/verify", Some("platform-admin")),
+    ("POST", "/v1/store/retention", Some("platform-admin")),
+    ("POST", "/runtime/commands", Some("platform-admin")),
+    ("GET", "/runtime/snapshot", Some("viewer")),
+    ("GET", "/runtime/events", Some("platform-admin")),
+    ("GET", "/runtime/schema", Some("platform-admin")),
+    ("GET", "/metrics", Some("viewer")),
+    ("GET", "/", None),
+    ("GET", "/livez", None),
+    ("GET", "/readyz", None),
+    ("GET", "/version", None),
+];
+
+/// A route that nobody has put into the table fails here.
+#[test]
+fn the_table_has_every_route() {
+    let source = include_str!("../../src/routes.rs");
+    let routes: Vec<&str> = source.split(".route(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(routes.len() > 20);
+    for route in routes {
+        assert!(TABLE.iter().any(|(_, path, _)| *path == route), "{route} is not in the table");
+    }
+}
+
+/// Something that gets past the door, with no more effect than needed.
+fn body(method: &str, path: &str) -> Option<Value> {
+    match (method, path) {
+        ("POST", "/v1/runs/{id}/signals") => Some(json!({"signalId": "s", "type": "RESUME"})),
+        ("POST", "/runtime/commands") => Some(json!({"command": "CaptureSnapshot"})),
+        ("POST", "/v1/store/verify" | "/v1/store/retention") => None,
+        ("POST", _) => Some(json!({})),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn every_route_asks_for_its_role() {
+    let server = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;
+    for (method, path, needed) in TABLE {
+        let run = server.start_as("acme-operator", endless()).await;
+        let (verb, target) = (Method::from_bytes(method.as_bytes()).unwrap(), path.replace("{id}", run.as_str()));
+        let body = body(method, path);
+        let ask = async |key: &str| server.send(verb.clone(), &target, key, body.as_ref()).await;
+        let level = |name: &str| ROLES.iter().position(|(_, role)| *role == name).unwrap();
+        for key in ["", "wrong", "ACME-VIEWER"] {
+            let answer = ask(key).await;
+            let expected = if needed.is_some() { 401 } else { 200 };
+            assert_eq!(answer.status, expected, "{method} {path} with `{key}`: {}", answer.text);
+            if needed.is_some() {
+                answer.is_problem("UNAUTHENTICATED");
+            }
+        }
+        for (_, role) in ROLES {
+            let answer = ask(&format!("acme-{role}")).await;
+            let allowed = needed.is_none_or(|needed| level(role) >= level(needed));
+            if allowed {
+                assert!(!matches!(answer.status.as_u16(), 401 | 403), "{method} {path} as {role}: {}", answer.text);
+            } else {
+                assert_eq!(answer.status, 403, "{method} {path} as {role}: {}", answer.text);
+                answer.is_problem("FORBIDDEN");
+                assert!(answer.json["detail"].as_str().unwrap().contains(needed.unwrap()), "{}", answer.text);
+            }
+        }
+    }
+}
+
+/// Who one is comes from the key alone.
+#[tokio::test]
+async fn headers_do_not_make_a_principal() {
+    let server = Server::with(Options { auth: keys(), ..Options::default() }).await;
+    let ask = |name: &'static str, value: &'static str| {
+        let request = server.request(Method::GET, "/v1/store/info").bearer_auth("acme-viewer");
+        request.header(name, value)
+    };
+    for (name, value) in
+        [("x-roles", "platform-admin"), ("x-tenant", "globex"), ("x-forwarded-user", "root"), ("authorization", "Bearer acme-platform-admin")]
+    {
+        let status = Answer::of(ask(name, value)).await.status;
+        assert!(matches!(status.as_u16(), 401 | 403), "{name}: {status}");
+    }
+}
+
+/// A development server has no credentials, so it must not be reachable through a browser's other pages.
+#[tokio::test]
+async fn a_development_server_answers_only_this_machine() {
+    let server = Server::start().await;
+    let ask = |name: &'static str, value: &str| server.request(Method::GET, "/v1/runs").header(name, value.to_owned());
+    for (name, value) in [("host", "evil.example:8700"), ("origin", "https://evil.example"), ("origin", "null")] {
+        Answer::of(ask(name, value)).await.is_problem("FORBIDDEN");
+    }
+    for (name, value) in [("host", "localhost:8700"), ("origin", "http://localhost:3000"), ("origin", "http://127.0.0.1:1")] {
+        assert_eq!(Answer::of(ask(name, value)).await.status, 200, "{name}: {value}");
+    }
+}

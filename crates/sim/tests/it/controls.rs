@@ -1,0 +1,28 @@
+//! Worlds that are wrong on purpose. A check that finds nothing in them proves nothing elsewhere.
+
+use servo_sim::Sabotage;
+use servo_sim::campaign::{Options, simulate};
+
+/// The violations of the first seed in which the sabotage shows in these words.
+fn first_violation(sabotage: Sabotage, words: &str) -> Option<String> {
+    (1..=60).find_map(|seed| {
+        let report = simulate(Options { sabotage, ..Options::of(seed) });
+        report.violations.into_iter().find(|violation| violation.contains(words))
+    })
+}
+
+/// Without the fence, a node that was paused across its lease writes as if it still held it.
+#[test]
+fn a_missing_fence_is_found() {
+    assert!(first_violation(Sabotage::StripFence, "wrote under epoch").is_some());
+}
+
+#[test]
+fn a_lost_dispatch_is_found() {
+    assert!(first_violation(Sabotage::LoseDispatch("/s1/1"), "does not end").is_some());
+}
+
+#[test]
+fn a_lost_timer_is_found() {
+    assert!(first_violation(Sabotage::LoseTimers, "does not end").is_some());
+}

@@ -1,0 +1,98 @@
+//! Seeds. `SERVO_SIM_SEEDS` says how many, `SERVO_SIM_FIRST` which is the first.
+//!
+//! One seed again: `SERVO_SIM_FIRST=17 SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim seeds`
+
+use servo_sim::campaign::{Counts, Options, simulate};
+
+const SEEDS: u64 = 40;
+/// Tests that share the seeds, so that they run beside each other.
+const LANES: u64 = 4;
+
+#[expect(clippy::disallowed_methods, reason = "this is how a person asks for more seeds")]
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn lane(number: u64) {
+    let first = from_environment("SERVO_SIM_FIRST", 1);
+    let count = from_environment("SERVO_SIM_SEEDS", SEEDS);
+    let mut total = Counts::default();
+    let mut played = 0;
+    for seed in (first..first + count).filter(|seed| seed % LANES == number) {
+        let report = simulate(Options::of(seed));
+        assert!(
+            report.violations.is_empty(),
+            "seed {seed} failed:\n  {}\nrepeat with: SERVO_SIM_FIRST={seed} SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim seeds\n{:?}",
+            report.violations.join("\n  "),
+            report.counts,
+        );
+        add(&mut total, &report.counts);
+        played += 1;
+    }
+    println!("{played} seeds: {total:?}");
+    if played >= 5 {
+        vacuity(played, &total);
+    }
+}
+
+fn add(total: &mut Counts, counts: &Counts) {
+    total.runs += counts.runs;
+    total.completed += counts.completed;
+    total.results += counts.results;
+    total.executions += counts.executions;
+    total.take_overs += counts.take_overs;
+    total.epochs += counts.epochs;
+    total.kills += counts.kills;
+    total.pauses += counts.pauses;
+    total.clock_steps += counts.clock_steps;
+    total.starts_ok += counts.starts_ok;
+    total.signals_ok += counts.signals_ok;
+    total.refusals_by_bus += counts.refusals_by_bus;
+    total.outages_of_bus += counts.outages_of_bus;
+    for (fault, count) in &counts.faults {
+        *total.faults.entry(*fault).or_default() += count;
+    }
+}
+
+/// Every kind of trouble must have happened, and enough must have gone well.
+fn vacuity(seeds: u64, total: &Counts) {
+    for fault in servo_sim::Fault::ALL {
+        assert!(total.faults.contains_key(&fault), "{fault:?} never happened");
+    }
+    let least = [
+        ("runs", total.runs, 5),
+        ("completed", total.completed, 2),
+        ("results", total.results, 10),
+        ("epochs", total.epochs, 3),
+        ("kills", total.kills, 1),
+        ("pauses", total.pauses, 1),
+        ("clock steps", total.clock_steps, 1),
+        ("signals", total.signals_ok, 3),
+        ("refusals", total.refusals_by_bus, 1),
+        ("outages", total.outages_of_bus, 1),
+    ];
+    for (what, count, each) in least {
+        assert!(count >= seeds * each, "only {count} {what} in {seeds} seeds");
+    }
+    assert!(total.take_overs > 0, "nothing was ever taken over");
+}
+
+#[test]
+fn lane_0() {
+    lane(0);
+}
+
+#[test]
+fn lane_1() {
+    lane(1);
+}
+
+#[test]
+fn lane_2() {
+    lane(2);
+}
+
+#[test]
+fn lane_3() {
+    lane(3);
+}
