@@ -1,13 +1,21 @@
-//! Time, injected. Decisions take `now` from here; nothing below layer 6 asks the operating system otherwise.
+//! Time, injected: nothing below layer 6 asks the operating system otherwise.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use servo_model::Timestamp;
 
 /// A clock that can be read and slept on.
 pub trait Clock: Send + Sync {
+    /// What the wall says. Somebody may set it, forwards or backwards.
     fn now(&self) -> Timestamp;
+
+    /// Time since some fixed moment. Nobody sets it, so differences can be trusted. A clock that cannot be set need not
+    /// have one of its own.
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.now().as_millis()).unwrap_or(0))
+    }
 
     /// Ready once `duration` has passed on this clock.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
@@ -22,6 +30,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn elapsed(&self) -> Duration {
+        static BEGINNING: OnceLock<Instant> = OnceLock::new();
+        BEGINNING.get_or_init(Instant::now).elapsed()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place that sleeps on the system's clock")]

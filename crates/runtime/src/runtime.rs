@@ -99,7 +99,7 @@ impl Runtime {
 
     /// The fence of this node's authority, while it has one.
     pub fn fence(&self) -> Option<Fence> {
-        self.authority.fence(self.engine.clock().now())
+        self.authority.fence(self.engine.now())
     }
 
     pub fn owner(&self) -> &str {

@@ -29,7 +29,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Tasks) {
     let server = Server {
         router: app.router(),
-        builder: builder(Duration::from_millis(app.config.header_timeout_ms)),
+        http1: builder(Duration::from_millis(app.config.header_timeout_ms)).http1_only(),
+        http2: builder(Duration::from_millis(app.config.header_timeout_ms)).http2_only(),
         handshake: Duration::from_millis(app.config.header_timeout_ms),
         tls,
     };
@@ -107,9 +108,12 @@ fn builder(header_timeout: Duration) -> Builder<TokioExecutor> {
     builder
 }
 
+/// The version is agreed on by TLS or is 1.1. It is not guessed from the first bytes: that would wait for them without a
+/// limit.
 struct Server {
     router: Router,
-    builder: Builder<TokioExecutor>,
+    http1: Builder<TokioExecutor>,
+    http2: Builder<TokioExecutor>,
     handshake: Duration,
     tls: Option<Tls>,
 }
@@ -121,21 +125,24 @@ impl Server {
             tracing::debug!(%error, "connection without TCP_NODELAY");
         }
         match &self.tls {
-            None => self.requests(stream, watcher).await,
+            None => self.requests(&self.http1, stream, watcher).await,
             Some(Tls(acceptor)) => match tokio::time::timeout(self.handshake, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.requests(stream, watcher).await,
+                Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                    self.requests(&self.http2, stream, watcher).await;
+                }
+                Ok(Ok(stream)) => self.requests(&self.http1, stream, watcher).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake refused"),
                 Err(_) => tracing::debug!("TLS handshake took too long"),
             },
         }
     }
 
-    async fn requests<S>(&self, stream: S, watcher: Watcher)
+    async fn requests<S>(&self, builder: &Builder<TokioExecutor>, stream: S, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let service = TowerToHyperService::new(self.router.clone());
-        let connection = self.builder.serve_connection(TokioIo::new(stream), service);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection.into_owned()).await {
             tracing::debug!(error, "connection ended");
         }

@@ -93,6 +93,10 @@ impl Clock for SimClock {
         Timestamp::from_millis(self.lock().now + self.skew_ms.load(Ordering::Relaxed))
     }
 
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.lock().now - BEGINNING).unwrap_or(0))
+    }
+
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).clamp(1, i64::MAX / 4);
         let mut inner = self.lock();

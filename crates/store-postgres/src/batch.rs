@@ -170,5 +170,8 @@ async fn write(core: &Core, queue: &Queue, hints: &HintSender) {
             // Nobody may be there any more.
             let _ = answer.send(result);
         }
+        // Callers that were waiting for these answers often have the next append ready: let them come to it, or every
+        // second batch would be the one that happened to be first.
+        tokio::task::yield_now().await;
     }
 }

@@ -39,9 +39,10 @@ pub(crate) struct Pools {
 
 impl Pools {
     pub(crate) fn new(config: &Config) -> Result<Self> {
+        let tenant_role = if config.is_sabotaged("no-tenancy") { Role::Engine } else { Role::App };
         Ok(Self {
             append: pool(config, Role::App, config.append_connections)?,
-            tenant: pool(config, Role::App, config.tenant_connections)?,
+            tenant: pool(config, tenant_role, config.tenant_connections)?,
             engine: pool(config, Role::Engine, config.engine_connections)?,
             patience: config.statement_timeout + PATIENCE,
         })

@@ -31,6 +31,8 @@ pub(crate) struct Core {
     time: Option<TimeSource>,
     /// Sabotage: the reader of the log goes by id.
     pub(crate) reads_naively: bool,
+    /// False by sabotage: queries leave it to row security to keep tenants apart.
+    names_tenants: bool,
     is_closed: AtomicBool,
 }
 
@@ -43,6 +45,7 @@ impl PostgresStore {
             limits: config.limits.clone(),
             time: config.time.clone(),
             reads_naively: config.is_sabotaged("naive-outbox"),
+            names_tenants: !config.is_sabotaged("unnamed-tenant") && !config.is_sabotaged("no-tenancy"),
             is_closed: AtomicBool::new(false),
         });
         let hints = Hints::start(&config, &core)?;
@@ -66,12 +69,27 @@ impl PostgresStore {
         Ok(())
     }
 
+    /// Begins to ask in the name of a tenant, or of the engine.
+    pub(crate) fn reading<'a>(&self, scope: &'a Scope) -> Reading<'a> {
+        let mut pipeline = Pipeline::new();
+        pipeline.plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        let tenant = match scope {
+            Scope::Tenant(tenant) => {
+                pipeline.query(sql::SET_TENANTS, params![tenant.as_str()]);
+                Some(tenant)
+            }
+            Scope::System => None,
+        };
+        let named = tenant.filter(|_| self.core.names_tenants);
+        Reading { pipeline, is_tenants: tenant.is_some(), named }
+    }
+
     /// A question, or several, answered from one state of the database.
     pub(crate) async fn read(&self, reading: Reading<'_>) -> Result<Vec<Answer>> {
         self.core.check_open()?;
-        let Reading { mut pipeline, tenant } = reading;
+        let Reading { mut pipeline, is_tenants, .. } = reading;
         let pools = &self.core.pools;
-        let connection = pools.borrow(if tenant.is_some() { &pools.tenant } else { &pools.engine }).await?;
+        let connection = pools.borrow(if is_tenants { &pools.tenant } else { &pools.engine }).await?;
         pipeline.plain("COMMIT");
         let answers = connection.ask(pipeline).await?;
         connection.release();
@@ -123,29 +141,17 @@ impl std::fmt::Debug for Core {
     }
 }
 
-/// Statements that are read in one transaction, in the name of a tenant or of the engine.
+/// Statements that are read in one transaction.
 pub(crate) struct Reading<'a> {
     pipeline: Pipeline<'a>,
-    tenant: Option<&'a TenantId>,
+    is_tenants: bool,
+    named: Option<&'a TenantId>,
 }
 
 impl<'a> Reading<'a> {
-    pub(crate) fn new(scope: &'a Scope) -> Self {
-        let mut pipeline = Pipeline::new();
-        pipeline.plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-        let tenant = match scope {
-            Scope::Tenant(tenant) => {
-                pipeline.query(sql::SET_TENANTS, params![tenant.as_str()]);
-                Some(tenant)
-            }
-            Scope::System => None,
-        };
-        Self { pipeline, tenant }
-    }
-
-    /// For queries that name the tenant themselves.
+    /// For queries, which name the tenant beside what row security does.
     pub(crate) fn tenant(&self) -> Option<&'a str> {
-        self.tenant.map(TenantId::as_str)
+        self.named.map(TenantId::as_str)
     }
 
     pub(crate) fn query(&mut self, sql: &'static str, params: Vec<Param<'a>>) -> usize {

@@ -64,11 +64,7 @@ pub(crate) fn spelled<T>(row: &Row<'_>, index: usize, parse: fn(&str) -> Option<
 
 /// A position kept as three columns, where order matters.
 pub(crate) fn position(row: &Row<'_>, index: usize) -> Result<Position, Fault> {
-    Ok(Position {
-        store_epoch: count32(row, index)?,
-        transaction: count(row, index + 1)?,
-        id: count(row, index + 2)?,
-    })
+    Ok(Position { store_epoch: count32(row, index)?, transaction: count(row, index + 1)?, id: count(row, index + 2)? })
 }
 
 fn damaged(index: usize, problem: &str) -> Fault {

@@ -64,7 +64,11 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     opened.map_err(|error| at(path, judge(&error, 0).1))
 }
 
-fn prepare(conn: &Connection, config: &Config, sabotage: Sabotage) -> std::result::Result<Vec<(String, String)>, Fault> {
+fn prepare(
+    conn: &Connection,
+    config: &Config,
+    sabotage: Sabotage,
+) -> std::result::Result<Vec<(String, String)>, Fault> {
     conn.busy_timeout(BUSY_TIMEOUT)?;
     schema::check(conn)?;
     let settings = set_durable(conn, sabotage)?;

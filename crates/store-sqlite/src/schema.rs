@@ -41,8 +41,7 @@ pub(crate) fn check(conn: &Connection) -> std::result::Result<(), Fault> {
     if !known {
         return Ok(());
     }
-    let found: u32 =
-        conn.query_row("SELECT coalesce(max(version), 0) FROM schema_migrations", [], |row| row.get(0))?;
+    let found: u32 = conn.query_row("SELECT coalesce(max(version), 0) FROM schema_migrations", [], |row| row.get(0))?;
     if found > SCHEMA_VERSION {
         return Err(Error::TooNew { found, supported: SCHEMA_VERSION }.into());
     }

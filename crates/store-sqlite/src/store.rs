@@ -106,8 +106,9 @@ impl SqliteStore {
         let (job, answer) = Call::new(nature, work);
         self.inner.queue.push(job)?;
         // A job that was taken and not answered went down with the writer, and nobody knows how far it came.
-        let unknown =
-            |_| Err(Error::Unavailable { detail: "the writer ended without an answer".to_owned(), maybe_written: true });
+        let unknown = |_| {
+            Err(Error::Unavailable { detail: "the writer ended without an answer".to_owned(), maybe_written: true })
+        };
         answer.await.unwrap_or_else(unknown)
     }
 

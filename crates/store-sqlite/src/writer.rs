@@ -131,10 +131,8 @@ impl Writer {
         let start = Instant::now();
         let mut committed = self.execute("COMMIT");
         if self.sabotage.reports_commit_errors() {
-            committed = Err(rusqlite::Error::SqliteFailure(
-                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_FSYNC),
-                None,
-            ));
+            committed =
+                Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_FSYNC), None));
         }
         if let Err(error) = committed {
             let (reach, error) = judge(&error, os_error(&self.conn));

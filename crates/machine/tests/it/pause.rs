@@ -111,7 +111,8 @@ fn a_late_result_is_an_orphan_where_so_configured() {
          > dispatch a#2",
     );
     let stale = "! ATTEMPT_SUPERSEDED attempt 1 of step `a` was superseded";
-    check("a b<a", &format!("{given}; resume"), "ok a", stale);
+    let resumed = check("a b<a", &format!("{given}; resume"), "ok a", stale);
+    assert!(resumed.state().steps[0].past[0].error.as_ref().is_some_and(|error| error.retryable));
     let in_time = "StepCompleted a#1/1\n> deliver a#1";
     check("a b<a", "orphans; new; start a; pause; +999", "ok a", in_time);
 }

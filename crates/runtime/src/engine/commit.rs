@@ -156,7 +156,7 @@ impl Engine {
         let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
         if !idle {
             let append = Append { fence: order.fence, streams: vec![stream], ..Append::default() };
-            let sent = self.inner.clock.now();
+            let sent = self.inner.clock.elapsed();
             match self.inner.store.append(append).await {
                 Ok(appended) => {
                     self.learn_time(sent, &appended);

@@ -229,7 +229,7 @@ impl Attempt {
         AttemptContext::new(
             Arc::new(move |duration| clock.sleep(duration)),
             Arc::new(move || {
-                if engine.in_flight().seen(&request_id, engine.clock().now()) {
+                if engine.in_flight().seen(&request_id, engine.now()) {
                     tracing::info!(worker = %owner, request_id, "worker recovered");
                     supervise::note_recovered(&engine, &request_id);
                 }

@@ -73,7 +73,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority, stop: Shutdown) {
 
 /// One try. True if this node holds the authority now.
 async fn step(engine: &Engine, authority: &Authority, lease: Duration) -> bool {
-    let asked_at = engine.clock().now();
+    let asked_at = engine.now();
     let held = *authority.lock();
     let result = ask(engine, authority, held.filter(|held| asked_at < held.until), lease).await;
     match result {
@@ -148,7 +148,7 @@ async fn write(
     also: Option<RuntimeEvent>,
 ) -> Result<u64, servo_store::Error> {
     let events: Vec<_> = [Some(event), also].into_iter().flatten().collect();
-    let stream = system_stream(engine.ids(), engine.clock().now(), &events);
+    let stream = system_stream(engine.ids(), engine.now(), &events);
     let append = Append { authority: Some(change), streams: vec![stream], ..Append::default() };
     let appended = engine.store().append(append).await?;
     appended.epoch.ok_or(servo_store::Error::Closed)

@@ -37,7 +37,7 @@ async fn drain(
 ) -> Result<(), servo_store::Error> {
     let mut after: Option<(Timestamp, String)> = None;
     loop {
-        let Some(fence) = authority.fence(engine.clock().now()) else { return Ok(()) };
+        let Some(fence) = authority.fence(engine.now()) else { return Ok(()) };
         let rows = engine.store().open_dispatches(fence.epoch, after.take(), BATCH).await?;
         let full = rows.len() == BATCH as usize;
         let last = rows.last().map(|row| (row.queued_at, row.request_id.clone()));
@@ -50,7 +50,7 @@ async fn drain(
             if engine.shutdown().is_triggered() {
                 return Ok(());
             }
-            let now = engine.clock().now();
+            let now = engine.now();
             let Some(fence) = authority.fence(now) else { return Ok(()) };
             let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) else { continue };
             let work = Attempt {

@@ -33,7 +33,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let mut log = engine.wake().watch_log();
     let mut projector = Projector::new(engine.clone());
     loop {
-        if let Some(fence) = authority.fence(engine.clock().now()) {
+        if let Some(fence) = authority.fence(engine.now()) {
             match projector.catch_up(Some(fence)).await {
                 Ok(()) => {}
                 Err(error) => {

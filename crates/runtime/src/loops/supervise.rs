@@ -15,7 +15,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let stall_after = Duration::from_millis(engine.config().dispatch.stall_after_ms.max(1));
     let never = Notify::new();
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &never, stall_after / 4).await {
-        let now = engine.clock().now();
+        let now = engine.now();
         let silent_since = Timestamp::from_millis(
             now.as_millis() - i64::try_from(stall_after.as_millis()).unwrap_or(i64::MAX),
         );
@@ -43,7 +43,7 @@ pub(crate) fn note_recovered(engine: &Engine, request_id: &str) {
 
 /// Puts a fact on the system stream. It informs people; losing one to a store that is down is no harm.
 pub(crate) async fn note(engine: &Engine, event: RuntimeEvent) {
-    let stream = system_stream(engine.ids(), engine.clock().now(), &[event]);
+    let stream = system_stream(engine.ids(), engine.now(), &[event]);
     if let Err(error) = engine.store().append(Append::one(stream)).await {
         tracing::warn!(%error, "fact of the system stream not recorded");
     }

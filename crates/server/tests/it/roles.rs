@@ -46,9 +46,9 @@ fn the_table_has_every_route() {
 }
 
 /// Something that gets past the door, with no more effect than needed.
-fn body(method: &str, path: &str) -> Option<Value> {
+fn body(method: &str, path: &str, role: &str) -> Option<Value> {
     match (method, path) {
-        ("POST", "/v1/runs/{id}/signals") => Some(json!({"signalId": "s", "type": "RESUME"})),
+        ("POST", "/v1/runs/{id}/signals") => Some(json!({"signalId": format!("s-{role}"), "type": "RESUME"})),
         ("POST", "/runtime/commands") => Some(json!({"command": "CaptureSnapshot"})),
         ("POST", "/v1/store/verify" | "/v1/store/retention") => None,
         ("POST", _) => Some(json!({})),
@@ -62,8 +62,10 @@ async fn every_route_asks_for_its_role() {
     for (method, path, needed) in TABLE {
         let run = server.start_as("acme-operator", endless()).await;
         let (verb, target) = (Method::from_bytes(method.as_bytes()).unwrap(), path.replace("{id}", run.as_str()));
-        let body = body(method, path);
-        let ask = async |key: &str| server.send(verb.clone(), &target, key, body.as_ref()).await;
+        let ask = async |key: &str| {
+            let body = body(method, path, key);
+            server.send(verb.clone(), &target, key, body.as_ref()).await
+        };
         let level = |name: &str| ROLES.iter().position(|(_, role)| *role == name).unwrap();
         for key in ["", "wrong", "ACME-VIEWER"] {
             let answer = ask(key).await;

@@ -105,6 +105,8 @@ async fn a_viewers_attempt_is_recorded_and_forbidden() {
     assert_eq!(rejected.len(), 1);
     assert_eq!(rejected[0]["decidedBy"], "acme-viewer");
     assert_eq!(rejected[0]["code"], "FORBIDDEN");
+    let taken = server.send(Method::POST, &path, "acme-operator", Some(&cancel)).await;
+    taken.is_problem("SIGNAL_REJECTED");
     // Also when the run has ended and records nothing.
     server.send(Method::POST, &path, "acme-operator", Some(&signal("o1", "CANCEL"))).await;
     let answer = server.send(Method::POST, &path, "acme-viewer", Some(&signal("v2", "CANCEL"))).await;

@@ -49,8 +49,10 @@ async fn a_run_is_ended_by_force_and_removed() {
 /// A run whose log cannot be read is shown as set aside, can still be read event by event, and can be ended.
 #[tokio::test]
 async fn a_run_that_cannot_be_read_can_be_ended() {
-    let server = Server::start().await;
-    let run = server.start_run(endless()).await;
+    let (elsewhere, server) = (Server::start().await, Server::start().await);
+    let run = elsewhere.start_run(endless()).await;
+    let file = elsewhere.get(&format!("/v1/runs/{run}/export")).await;
+    assert_eq!(server.import_as("", &file).await.status, 201);
     server.runtime.engine().store().quarantine(&run, "event 3: makes no sense").await.unwrap();
     let path = format!("/v1/runs/{run}");
     let shown = server.get(&path).await;
@@ -131,7 +133,7 @@ async fn an_imported_run_belongs_to_its_importer() {
     let path = format!("/v1/runs/{run}");
     let file = server.send(Method::GET, &format!("{path}/export"), "acme-viewer", None).await;
     assert_eq!(server.send(Method::DELETE, &path, "acme-tenant-admin", None).await.status, 204);
-    let imported = server.send(Method::POST, "/v1/runs/import", "globex-tenant-admin", Some(&file.json)).await;
+    let imported = server.import_as("globex-tenant-admin", &file).await;
     assert_eq!(imported.status, 201, "{}", imported.text);
     assert_eq!(server.send(Method::GET, &path, "globex-viewer", None).await.status, 200);
     assert_eq!(server.send(Method::GET, &path, "acme-viewer", None).await.status, 404);

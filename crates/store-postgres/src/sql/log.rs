@@ -14,7 +14,7 @@ use crate::append::EventWrite;
 use crate::error::{Phase, corrupt};
 use crate::pipeline::{Param, Pipeline, params};
 use crate::rows::{self, Xid8, event_columns};
-use crate::store::{PostgresStore, Reading};
+use crate::store::PostgresStore;
 
 const INSERT: &str = "INSERT INTO events (run_seq, emitted_at, occurred_at, event_id, store_epoch, run_id, tenant_id,
         event_type, idempotency_key, emitted_by, payload, blob_digest)
@@ -227,7 +227,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
-        let mut read = Reading::new(scope);
+        let mut read = self.reading(scope);
         let tenant = read.tenant();
         let head = read.query(HEAD, params![run_id.as_str(), tenant]);
         let events = read.query(READ_RUN, params![run_id.as_str(), rows::bound(after), i64::from(limit), tenant]);
@@ -238,7 +238,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
-        let mut read = Reading::new(scope);
+        let mut read = self.reading(scope);
         let tenant = read.tenant();
         let head = read.query(HEAD, params![run_id.as_str(), tenant]);
         let found = read.query(SNAPSHOT, params![run_id.as_str(), rows::bound(seq_max), tenant]);

@@ -11,7 +11,7 @@ use super::{lease, lock, now};
 use crate::error::corrupt;
 use crate::pipeline::{Param, Pipeline, params};
 use crate::rows;
-use crate::store::{PostgresStore, Reading};
+use crate::store::PostgresStore;
 
 const CURSOR: &str = "SELECT * FROM cursors WHERE name = $1";
 
@@ -273,7 +273,7 @@ impl RelayStore for PostgresStore {
 
     async fn alerts(&self, scope: &Scope, limit: u32) -> Result<Vec<Alert>> {
         let codes: Vec<&str> = AlertCode::ALL.iter().map(|code| code.as_str()).collect();
-        let mut read = Reading::new(scope);
+        let mut read = self.reading(scope);
         let found = read.query(ALERTS, params![read.tenant(), codes, i64::from(limit)]);
         let answers = self.read(read).await?;
         answers[found].rows.iter().map(alert).collect()

@@ -11,7 +11,7 @@ use servo_store::{Result, RunRow, RunStore, Scope};
 use crate::append::NewRun;
 use crate::pipeline::{Pipeline, params};
 use crate::rows;
-use crate::store::{PostgresStore, Reading};
+use crate::store::PostgresStore;
 
 const INSERT: &str = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
         request_key, created_at, finished_at, changed_seq, quarantined)
@@ -101,7 +101,7 @@ pub(crate) fn update<'a>(pipeline: &mut Pipeline<'a>, runs: &BTreeMap<&'a RunId,
 #[async_trait]
 impl RunStore for PostgresStore {
     async fn get_run(&self, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>> {
-        let mut read = Reading::new(scope);
+        let mut read = self.reading(scope);
         let run = read.query(GET, params![run_id.as_str(), read.tenant()]);
         let answers = self.read(read).await?;
         answers[run].rows.first().map(rows::run).transpose()
@@ -111,7 +111,7 @@ impl RunStore for PostgresStore {
         let before = query.before.as_ref().map(RunId::as_str);
         let visible = query.visible.map(servo_store::runs::Visible::as_str);
         let (plan, limit) = (query.plan_id.as_deref(), i64::from(query.limit));
-        let mut read = Reading::new(scope);
+        let mut read = self.reading(scope);
         let list = match (read.tenant(), visible, plan) {
             (None, visible, plan) => read.query(LIST_ALL, params![before, limit, visible, plan]),
             (Some(tenant), None, None) => read.query(LIST, params![tenant, before, limit]),
@@ -126,7 +126,7 @@ impl RunStore for PostgresStore {
 
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
         let scope = Scope::Tenant(tenant.clone());
-        let mut read = Reading::new(&scope);
+        let mut read = self.reading(&scope);
         let found = read.query(REQUEST, params![tenant.as_str(), key.as_bytes().as_slice()]);
         let answers = self.read(read).await?;
         answers[found].rows.first().map(|row| rows::run_id(row, "run_id")).transpose()
@@ -134,7 +134,7 @@ impl RunStore for PostgresStore {
 
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {
         let scope = Scope::Tenant(tenant.clone());
-        let mut read = Reading::new(&scope);
+        let mut read = self.reading(&scope);
         let count = read.query(ACTIVE, params![tenant.as_str(), i64::from(most)]);
         let answers = self.read(read).await?;
         let row = answers[count].rows.first().ok_or_else(|| crate::error::corrupt("a count is missing"))?;

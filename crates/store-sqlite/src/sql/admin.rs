@@ -224,7 +224,9 @@ pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
     };
     let text = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
     check("PRAGMA integrity_check", &|row| Ok(Some(text(row)?).filter(|line| line != "ok")))?;
-    check("PRAGMA foreign_key_check", &|row| Ok(Some(format!("a row of {} names a run that is not there", text(row)?))))?;
+    check("PRAGMA foreign_key_check", &|row| {
+        Ok(Some(format!("a row of {} names a run that is not there", text(row)?)))
+    })?;
     check(
         "SELECT DISTINCT run_id FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = events.run_id)",
         &|row| Ok(Some(format!("run {} has events and no row", text(row)?))),

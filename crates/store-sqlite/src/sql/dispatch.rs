@@ -20,7 +20,9 @@ macro_rules! columns {
 
 pub(crate) fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change: DispatchChange) -> Result<(), Fault> {
     match change {
-        DispatchChange::Queue { request_id, target, step } => add(tx, run_id, tenant, &request_id, &target, step.as_ref()),
+        DispatchChange::Queue { request_id, target, step } => {
+            add(tx, run_id, tenant, &request_id, &target, step.as_ref())
+        }
         DispatchChange::Notify { request_id, channel, epoch } => {
             let sql = "UPDATE dispatches SET state = 'notified', changed_at = ?2, channel = ?3, epoch = ?4 \
                        WHERE request_id = ?1 AND state = 'pending'";

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
-use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
 use servo_model::RunId;
+use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
 use servo_store::log::{
     EventOutcome, KeyMode, LogPage, QueueChange, RunPage, StoredSnapshot, StreamOutcome, TimerChange,
 };
@@ -40,7 +40,8 @@ pub(crate) fn digests(append: &Append) -> Digests {
 /// first statement.
 pub(crate) fn nature(append: &Append, limits: &Limits) -> Nature {
     let snapshot = |stream: &StreamAppend| stream.snapshot.as_ref().map_or(0, |snapshot| snapshot.state.len());
-    let events = |stream: &StreamAppend| stream.events.iter().map(|event| event.payload.len() + ROW_BYTES).sum::<usize>();
+    let events =
+        |stream: &StreamAppend| stream.events.iter().map(|event| event.payload.len() + ROW_BYTES).sum::<usize>();
     let bytes = append.streams.iter().map(|stream| ROW_BYTES + events(stream) + snapshot(stream)).sum();
     let plain = |stream: &StreamAppend| {
         let one = stream.events.len() <= 1;
@@ -70,7 +71,12 @@ pub(crate) fn append(tx: &mut Tx<'_>, append: Append, digests: &Digests) -> Resu
     Ok(Appended { streams, epoch })
 }
 
-fn append_stream(tx: &mut Tx<'_>, stream: StreamAppend, index: usize, digests: &Digests) -> Result<StreamOutcome, Fault> {
+fn append_stream(
+    tx: &mut Tx<'_>,
+    stream: StreamAppend,
+    index: usize,
+    digests: &Digests,
+) -> Result<StreamOutcome, Fault> {
     let head = match tx.head(&stream.run_id)? {
         Some(head) if head.tenant == stream.tenant => Some(head.seq),
         Some(_) if stream.expected == Expected::New => {
@@ -162,7 +168,8 @@ fn append_events(
             }
             None if seq >= max => return Err(Error::Limit { what: "the events of one run", limit: max }.into()),
             None => {
-                let detail = format!("run {} has an event at sequence {} that its head does not know", stream.run_id, seq + 1);
+                let detail =
+                    format!("run {} has an event at sequence {} that its head does not know", stream.run_id, seq + 1);
                 return Err(corrupt(detail).into());
             }
         }

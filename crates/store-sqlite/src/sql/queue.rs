@@ -71,7 +71,8 @@ pub(crate) fn claim(tx: &Tx<'_>, owner: &str, lease_ms: u64, limit: u32) -> Resu
 }
 
 pub(crate) fn release(conn: &Connection, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<(), Fault> {
-    let sql = "UPDATE queue SET lease_owner = NULL, not_before = ?3, free_at = ?3 WHERE run_id = ?1 AND lease_owner = ?2";
+    let sql =
+        "UPDATE queue SET lease_owner = NULL, not_before = ?3, free_at = ?3 WHERE run_id = ?1 AND lease_owner = ?2";
     match conn.prepare_cached(sql)?.execute(params![run_id.as_str(), owner, not_before.as_millis()])? {
         0 => Err(Error::LeaseLost { run_id: run_id.clone() }.into()),
         _ => Ok(()),

@@ -189,8 +189,11 @@ pub(crate) fn raise_alert(tx: &Tx<'_>, alert: &NewAlert) -> Result<(), Fault> {
 
 pub(crate) fn alerts(conn: &Connection, scope: &Scope, limit: u32) -> Result<Vec<Alert>, Fault> {
     // Codes sort in the order of the model's list, not by their spelling.
-    let rank: String =
-        AlertCode::ALL.iter().enumerate().map(|(rank, code)| format!(" WHEN '{}' THEN {rank}", code.as_str())).collect();
+    let rank: String = AlertCode::ALL
+        .iter()
+        .enumerate()
+        .map(|(rank, code)| format!(" WHEN '{}' THEN {rank}", code.as_str()))
+        .collect();
     let tenant = match scope {
         Scope::Tenant(tenant) => Some(tenant.as_str()),
         Scope::System => None,

@@ -32,10 +32,10 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
 
 /// The row of a new run, under the id and tenant of its stream.
 pub(crate) fn create(conn: &Connection, stream: &StreamAppend) -> Result<(), Fault> {
-    let row = stream.row.as_ref().ok_or_else(|| Error::Invalid {
-        field: "row".to_owned(),
-        reason: "a new run brings its row".to_owned(),
-    })?;
+    let row = stream
+        .row
+        .as_ref()
+        .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
     let (run_id, tenant) = (stream.run_id.clone(), stream.tenant.clone());
     insert_new(conn, &RunRow { run_id, tenant, ..row.clone() })
 }
@@ -53,11 +53,12 @@ pub(crate) fn insert_new(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
         Some(key) => find_request(conn, &row.tenant, key)?,
         None => None,
     };
-    Err(earlier.map_or_else(
-        || Error::Corrupt { detail: format!("run {} is neither new nor there", row.run_id) },
-        |run_id| Error::RequestExists { run_id },
-    )
-    .into())
+    Err(earlier
+        .map_or_else(
+            || Error::Corrupt { detail: format!("run {} is neither new nor there", row.run_id) },
+            |run_id| Error::RequestExists { run_id },
+        )
+        .into())
 }
 
 pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {

@@ -164,7 +164,12 @@ impl Queue {
         }
     }
 
-    fn wait_for<'q>(&'q self, mut state: MutexGuard<'q, State>, jobs: usize, patience: Duration) -> MutexGuard<'q, State> {
+    fn wait_for<'q>(
+        &'q self,
+        mut state: MutexGuard<'q, State>,
+        jobs: usize,
+        patience: Duration,
+    ) -> MutexGuard<'q, State> {
         let start = Instant::now();
         while state.jobs.len() < jobs && !state.closing {
             let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else { break };

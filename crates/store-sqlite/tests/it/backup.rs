@@ -63,7 +63,10 @@ fn a_backup_during_writes_is_a_moment_of_the_store() {
         restore(&path, target.path()).unwrap();
         let copy = open(target.path());
         let log = whole_log(&copy);
-        assert!(log.last().map_or(Position::START, |event| event.position) >= acknowledged, "what was answered is in it");
+        assert!(
+            log.last().map_or(Position::START, |event| event.position) >= acknowledged,
+            "what was answered is in it"
+        );
         assert_eq!(log[..], all[..log.len()], "the log up to a moment");
         for number in 0..4 {
             let run = fixtures::run_id(&format!("run-{number}"));
@@ -99,9 +102,13 @@ fn a_restored_store_works_and_reuses_no_position() {
     assert_eq!(events(&store, &run).len(), 2);
     wait(store.append(many(&run, &tenant, 1))).unwrap();
     assert!(wait(store.log_head()).unwrap() > lost, "a reader of the lost store misses nothing of this one");
-    assert_eq!(fs::read_dir(&deep).unwrap().filter(|entry| {
-        entry.as_ref().unwrap().file_name().to_string_lossy().contains("partial")
-    }).count(), 0);
+    assert_eq!(
+        fs::read_dir(&deep)
+            .unwrap()
+            .filter(|entry| { entry.as_ref().unwrap().file_name().to_string_lossy().contains("partial") })
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -152,6 +159,8 @@ fn only_a_whole_backup_is_restored() {
     assert!(matches!(refused(&bad), Error::Corrupt { .. }));
     let newer = folder();
     fs::copy(&path, newer.path().join(DATABASE_FILE)).unwrap();
-    raw(newer.path()).execute("INSERT INTO schema_migrations VALUES (?1, 'later', '', 0)", [SCHEMA_VERSION + 1]).unwrap();
+    raw(newer.path())
+        .execute("INSERT INTO schema_migrations VALUES (?1, 'later', '', 0)", [SCHEMA_VERSION + 1])
+        .unwrap();
     assert!(matches!(refused(&newer.path().join(DATABASE_FILE)), Error::TooNew { .. }));
 }

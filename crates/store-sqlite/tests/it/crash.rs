@@ -43,7 +43,11 @@ fn check(dir: &Path, point: &str) {
     let acknowledged = fs::read_to_string(dir.join("acknowledged")).unwrap_or_default();
     let last = |word: &str, run: &str| {
         let prefix = format!("{word} {run} ");
-        acknowledged.lines().filter_map(|line| line.strip_prefix(&prefix)).map(|number| number.parse::<u64>().unwrap()).max()
+        acknowledged
+            .lines()
+            .filter_map(|line| line.strip_prefix(&prefix))
+            .map(|number| number.parse::<u64>().unwrap())
+            .max()
     };
     for run in ["kept", "_system"] {
         let head = wait(store.read_run(&Scope::System, &fixtures::run_id(run), 0, 0)).map_or(0, |page| page.head_seq);

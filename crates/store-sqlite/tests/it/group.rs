@@ -125,7 +125,8 @@ fn without_group_commit_each_job_is_a_commit() {
     let store = SqliteStore::open(config).unwrap();
     let (a, b, c) = (start(&store, "a"), start(&store, "b"), start(&store, "c"));
     gate.set(Stage::Shut);
-    let (mut one, mut two, mut three) = (pin!(store.append(at(&a, 1))), pin!(store.append(at(&b, 1))), pin!(store.append(at(&c, 1))));
+    let (mut one, mut two, mut three) =
+        (pin!(store.append(at(&a, 1))), pin!(store.append(at(&b, 1))), pin!(store.append(at(&c, 1))));
     begin(one.as_mut());
     gate.holds();
     begin(two.as_mut());

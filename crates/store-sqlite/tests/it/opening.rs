@@ -78,7 +78,9 @@ fn a_newer_schema_is_refused_untouched() {
     conn.close().unwrap();
     let before = fs::read(dir.path().join(DATABASE_FILE)).unwrap();
     let error = refused(dir.path());
-    assert!(matches!(error, Error::TooNew { found, supported } if found == SCHEMA_VERSION + 1 && supported == SCHEMA_VERSION));
+    assert!(
+        matches!(error, Error::TooNew { found, supported } if found == SCHEMA_VERSION + 1 && supported == SCHEMA_VERSION)
+    );
     assert_eq!(fs::read(dir.path().join(DATABASE_FILE)).unwrap(), before);
 }
 
@@ -93,9 +95,13 @@ fn an_edited_migration_is_noticed() {
 #[test]
 fn files_that_are_no_store_are_damage_with_a_name() {
     let dir = folder();
-    fs::write(dir.path().join(DATABASE_FILE), "this is no database, and long enough to look like one".repeat(100)).unwrap();
+    fs::write(dir.path().join(DATABASE_FILE), "this is no database, and long enough to look like one".repeat(100))
+        .unwrap();
     let error = refused(dir.path());
-    assert!(matches!(&error, Error::Corrupt { detail } if detail.contains("servo.db is not a SQLite database")), "{error}");
+    assert!(
+        matches!(&error, Error::Corrupt { detail } if detail.contains("servo.db is not a SQLite database")),
+        "{error}"
+    );
 
     let dir = folder();
     Connection::open(dir.path().join(DATABASE_FILE)).unwrap().execute_batch("CREATE TABLE mine (a)").unwrap();

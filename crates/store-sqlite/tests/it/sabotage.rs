@@ -84,7 +84,10 @@ fn an_error_of_the_disk_stops_all_writing_and_leaves_the_outcome_open() {
     assert!(first.may_have_happened(), "{first}");
     for _ in 0..2 {
         let later = wait(store.append(many(&run, &tenant, 1))).unwrap_err();
-        assert!(matches!(&later, Error::Unavailable { detail, maybe_written: false } if detail.contains("has stopped")), "{later}");
+        assert!(
+            matches!(&later, Error::Unavailable { detail, maybe_written: false } if detail.contains("has stopped")),
+            "{later}"
+        );
     }
     // What was committed can still be read, and closing does not hang.
     assert!(!events(&store, &run).is_empty());

@@ -157,9 +157,9 @@ fn signal(rng: &mut Rng, checker: &Checker, step: char) -> Op {
     };
     let used = &checker.model.signals;
     let id = if !used.is_empty() && rng.percent(15) { rng.pick(used) } else { fresh(checker) };
-    let reason = match rng.below(10) {
+    let reason = match rng.below(50) {
         0 => Some("long".to_owned()),
-        1 => Some("because".to_owned()),
+        1..=5 => Some("because".to_owned()),
         _ => None,
     };
     Op::Signal(Signed { sign, id: Some(id), denied: rng.percent(12), reason })
