@@ -42,6 +42,7 @@ async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
 }
 
 async fn here(local: Local, global: &Global, out: &Out) -> Result<u8, Failure> {
+    sabotage::arm()?;
     match local {
         Local::Dev(args) => dev::run(args).await,
         Local::Server(args) => start::server(args).await,

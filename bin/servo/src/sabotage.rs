@@ -14,23 +14,30 @@ pub(crate) fn variant() -> Option<String> {
     None
 }
 
-/// Sets the variant, and arms the crash point that `SERVO_CRASHPOINT` names (`name` or `name:nth`).
+/// Gives a store the variant.
+#[cfg(feature = "sabotage")]
+pub(crate) fn weaken(config: &mut servo_store_sqlite::Config) {
+    config.sabotage = variant();
+}
+
+#[cfg(not(feature = "sabotage"))]
+pub(crate) fn weaken(_config: &mut servo_store_sqlite::Config) {}
+
+/// Arms the crash point that `SERVO_CRASHPOINT` names (`name` or `name:nth`).
 #[cfg(feature = "sabotage")]
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub(crate) fn arm(config: &mut servo_store_sqlite::Config) -> Result<(), Failure> {
-    config.sabotage = variant();
-    if let Ok(point) = std::env::var("SERVO_CRASHPOINT") {
-        let (name, nth) = point.split_once(':').unwrap_or((&point, "1"));
-        let nth = nth.parse().map_err(|_| Failure::usage("SERVO_CRASHPOINT: the part behind `:` is a number"))?;
-        if !servo_store_sqlite::crashpoints::arm(name, nth) {
-            return Err(Failure::usage(format!("SERVO_CRASHPOINT: there is no point {name}")));
-        }
+pub(crate) fn arm() -> Result<(), Failure> {
+    let Ok(point) = std::env::var("SERVO_CRASHPOINT") else { return Ok(()) };
+    let (name, nth) = point.split_once(':').unwrap_or((&point, "1"));
+    let nth = nth.parse().map_err(|_| Failure::usage("SERVO_CRASHPOINT: the part behind `:` is a number"))?;
+    if !servo_store_sqlite::crashpoints::arm(name, nth) {
+        return Err(Failure::usage(format!("SERVO_CRASHPOINT: there is no point {name}")));
     }
     Ok(())
 }
 
 #[cfg(not(feature = "sabotage"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature with and without the feature")]
-pub(crate) fn arm(_config: &mut servo_store_sqlite::Config) -> Result<(), Failure> {
+pub(crate) fn arm() -> Result<(), Failure> {
     Ok(())
 }

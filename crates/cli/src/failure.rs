@@ -63,6 +63,8 @@ impl Failure {
 
     pub fn problem(problem: Problem) -> Self {
         let what = match &problem.detail {
+            // Some details are whole sentences that say the title again.
+            Some(detail) if detail.to_lowercase().starts_with(&problem.title.to_lowercase()) => detail.clone(),
             Some(detail) => format!("{}: {detail}", problem.title),
             None => problem.title.clone(),
         };
@@ -176,6 +178,13 @@ code RUN_NOT_FOUND, request req_7
         let document: serde_json::Value = serde_json::from_str(&failure.document()).unwrap();
         assert_eq!(document["code"], "RUN_NOT_FOUND");
         assert_eq!(document["requestId"], "req_7");
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let said = |detail: &str| api(Problem::new(codes::RUN_CLOSED).detail(detail)).to_string();
+        assert_eq!(said("the run has ended: it is CANCELLED"), "the run has ended: it is CANCELLED");
+        assert_eq!(said("it is CANCELLED"), "The run has ended: it is CANCELLED");
     }
 
     #[test]

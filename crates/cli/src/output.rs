@@ -36,7 +36,7 @@ impl Out {
         self.format
     }
 
-    /// The look of one more line of something that goes on: ages count from now.
+    /// The look of what is printed now: ages count from this moment, not from the start of a command that waited.
     pub(crate) fn line_style(&self) -> Style {
         Style { now: now(), ..self.style.clone() }
     }
@@ -55,7 +55,7 @@ impl Out {
     /// Prints a value whose JSON came from a server: JSON formats show that text, with all that it has.
     pub fn data<T: View + ?Sized>(&self, value: &T, raw: &str) -> Result<(), Failure> {
         let text = match self.format {
-            Format::Table => value.table(&self.style),
+            Format::Table => value.table(&self.line_style()),
             Format::Json => json::indent(raw),
             Format::Jsonl => match T::ITEMS {
                 Some(field) => json::items(raw, field)?.iter().map(|item| json::compact(item.get()) + "\n").collect(),

@@ -27,7 +27,7 @@ impl AtomicFile {
         let failed = |source| Error::File { path: path.to_owned(), source };
         // Before anything is transferred; `commit` makes sure.
         if if_exists == IfExists::Refuse && path.exists() {
-            return Err(failed(io::ErrorKind::AlreadyExists.into()));
+            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "is there already")));
         }
         // Readable by its owner only: backups and runs are as confidential as the store.
         let temp = tempfile::Builder::new().prefix(".servo-").suffix(".partial").tempfile_in(folder(path));

@@ -30,7 +30,7 @@ pub struct Options {
 
 impl Options {
     pub fn of(seed: u64) -> Self {
-        Self { seed, sabotage: Sabotage::None, leak: false, actions: 60 }
+        Self { seed, sabotage: Sabotage::None, leak: false, actions: 80 }
     }
 }
 
@@ -98,8 +98,8 @@ fn config(dice: &mut Dice) -> RuntimeConfig {
 pub fn simulate(options: Options) -> Report {
     let mut dice = Dice::new(options.seed).leaking(options.leak);
     let mut cluster = Cluster::new(options.seed);
-    let faults = Arc::new(RandomFaults::new(options.seed, dice.between(0, 25), dice.between(5, 60)));
-    let bus = Arc::new(RecordingBus::new(options.seed, dice.below(300), dice.below(50)));
+    let faults = Arc::new(RandomFaults::new(options.seed, dice.between(0, 40), dice.between(20, 200)));
+    let bus = Arc::new(RecordingBus::new(options.seed, dice.below(400), dice.between(2, 60)));
     let adapter = RecordingAdapter::default();
     cluster.config = config(&mut dice);
     cluster.faults = faults.clone();

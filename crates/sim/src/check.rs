@@ -65,32 +65,32 @@ impl Evidence {
 }
 
 /// One event, read as plain JSON.
-pub(crate) struct Fact<'a> {
-    pub stored: &'a StoredEvent,
-    pub body: Value,
+struct Fact<'a> {
+    stored: &'a StoredEvent,
+    body: Value,
 }
 
 impl Fact<'_> {
-    pub fn is(&self, event_type: &str) -> bool {
+    fn is(&self, event_type: &str) -> bool {
         self.stored.event_type == event_type
     }
 
-    pub fn text(&self, field: &str) -> &str {
+    fn text(&self, field: &str) -> &str {
         self.body[field].as_str().unwrap_or_default()
     }
 
-    pub fn number(&self, field: &str) -> u64 {
+    fn number(&self, field: &str) -> u64 {
         self.body[field].as_u64().unwrap_or_default()
     }
 
     /// The step and attempt that the event is about.
-    pub fn attempt(&self) -> (&str, u64) {
+    fn attempt(&self) -> (&str, u64) {
         (self.text("stepId"), self.number("logicalAttemptId"))
     }
 }
 
 /// A run's events in order.
-pub(crate) type History<'a> = Vec<Fact<'a>>;
+type History<'a> = Vec<Fact<'a>>;
 
 /// Applies every check and says what is wrong.
 pub fn everything(evidence: &Evidence) -> Vec<String> {

@@ -2,7 +2,7 @@
 //! committed, and never wait for the writer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -67,7 +67,7 @@ impl Readers {
     }
 }
 
-fn serve(path: &PathBuf, receiver: &Mutex<Receiver<Read>>) {
+fn serve(path: &Path, receiver: &Mutex<Receiver<Read>>) {
     let mut slot = None;
     loop {
         let read = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();

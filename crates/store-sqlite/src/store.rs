@@ -103,7 +103,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        let (job, answer) = Call::new(nature, work);
+        let (job, answer) = Call::prepare(nature, work);
         self.inner.queue.push(job)?;
         // A job that was taken and not answered went down with the writer, and nobody knows how far it came.
         let unknown = |_| {

@@ -101,7 +101,7 @@ impl Writer {
                     return;
                 }
             }
-            self.checkpoint(&mut state);
+            self.checkpoint(&mut state, gather.jobs <= 1);
         }
     }
 
@@ -149,14 +149,14 @@ impl Writer {
     }
 
     fn run_jobs(&self, state: &mut State, jobs: &mut [Box<dyn Job>]) -> std::result::Result<Vec<Outcome>, Broken> {
-        self.execute("BEGIN IMMEDIATE").map_err(|error| self.broken(error))?;
+        self.execute("BEGIN IMMEDIATE").map_err(|error| self.broken(&error))?;
         let alone = jobs.len() == 1;
         let mut counts = Counts::default();
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
             outcomes.push(self.run_job(state, job.as_mut(), alone, &mut counts)?);
         }
-        counts.flush(&self.conn).map_err(|error| self.broken(error))?;
+        counts.flush(&self.conn).map_err(|error| self.broken(&error))?;
         Ok(outcomes)
     }
 
@@ -170,7 +170,7 @@ impl Writer {
     ) -> std::result::Result<Outcome, Broken> {
         let guarded = !alone && job.nature().may_fail_late;
         if guarded {
-            self.execute("SAVEPOINT job").map_err(|error| self.broken(error))?;
+            self.execute("SAVEPOINT job").map_err(|error| self.broken(&error))?;
         }
         let mut tx = Tx::new(&self.conn, &mut state.heads, (self.time)(), &self.limits, self.sabotage);
         let ran = job.run(&mut tx);
@@ -179,7 +179,7 @@ impl Writer {
             Ok(()) => {
                 counts.merge(tx.keep());
                 if guarded {
-                    self.execute("RELEASE job").map_err(|error| self.broken(error))?;
+                    self.execute("RELEASE job").map_err(|error| self.broken(&error))?;
                 }
                 return Ok(Outcome::Kept);
             }
@@ -188,7 +188,7 @@ impl Writer {
                 match fault {
                     Fault::Refused(error) => error,
                     Fault::Sql(error) => {
-                        let broken = self.broken(error);
+                        let broken = self.broken(&error);
                         // Without a savepoint there is no telling what the job had written before.
                         if broken.reach != Reach::Job || !(guarded || alone) || self.conn.is_autocommit() {
                             return Err(Broken { reach: broken.reach.max(Reach::Batch), ..broken });
@@ -199,7 +199,7 @@ impl Writer {
             }
         };
         if guarded {
-            self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job")).map_err(|e| self.broken(e))?;
+            self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job")).map_err(|e| self.broken(&e))?;
         }
         Ok(Outcome::Refused(error))
     }
@@ -213,7 +213,7 @@ impl Writer {
                 let detail = error.to_string();
                 let stopped = format!("writing has stopped after an error of the disk, open the store again: {detail}");
                 tracing::error!(%detail, "the disk reported an error; the store takes no more writes");
-                self.stop(state, unavailable(stopped));
+                self.stop(state, &unavailable(stopped));
                 Error::Unavailable { detail, maybe_written: in_commit }
             }
             (Error::Corrupt { detail }, _) => corrupt(format!("the transaction was given up: {detail}")),
@@ -224,7 +224,7 @@ impl Writer {
         }
     }
 
-    fn stop(&self, state: &mut State, reason: Error) {
+    fn stop(&self, state: &mut State, reason: &Error) {
         state.stopped = true;
         // The log stays as it is for whoever opens the store next: copying it now could make a commit look durable
         // that the disk has lost.
@@ -236,7 +236,7 @@ impl Writer {
 
     /// Removes some events of runs that were deleted, while nobody waits.
     fn purge_leftovers(&self, state: &mut State) {
-        let (job, mut done) = Call::new(Nature::SMALL, |tx| admin::purge_some(tx));
+        let (job, mut done) = Call::prepare(Nature::SMALL, admin::purge_some);
         state.has_leftovers = false;
         self.commit(state, vec![job]);
         state.has_leftovers = match done.try_recv() {
@@ -250,19 +250,20 @@ impl Writer {
         };
     }
 
-    fn checkpoint(&self, state: &mut State) {
+    /// `is_idle`: at most one caller is around, and it has its answer.
+    fn checkpoint(&self, state: &mut State, is_idle: bool) {
         if state.stopped {
             return;
         }
-        match state.checkpoints.run_if_due(&self.conn, self.queue.len() == 0, BUSY_TIMEOUT) {
+        match state.checkpoints.run_if_due(&self.conn, is_idle, BUSY_TIMEOUT) {
             Ok(true) => self.counters.checkpointed(),
             Ok(false) => {}
             Err(error) => {
-                let broken = self.broken(error);
+                let broken = self.broken(&error);
                 let detail = broken.error.to_string();
                 if broken.reach == Reach::Store {
                     tracing::error!(%detail, "the disk reported an error while the log was copied");
-                    self.stop(state, unavailable(format!("writing has stopped after an error of the disk: {detail}")));
+                    self.stop(state, &unavailable(format!("writing has stopped after an error of the disk: {detail}")));
                 } else {
                     // Nothing is lost: the log has it, and the next time may find room.
                     tracing::warn!(%detail, "the log could not be copied into the file");
@@ -307,8 +308,8 @@ impl Writer {
         }
     }
 
-    fn broken(&self, error: rusqlite::Error) -> Broken {
-        let (reach, error) = judge(&error, os_error(&self.conn));
+    fn broken(&self, error: &rusqlite::Error) -> Broken {
+        let (reach, error) = judge(error, os_error(&self.conn));
         Broken { reach, error }
     }
 }

@@ -28,7 +28,13 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
             _ => return None,
         },
     };
-    Some(fixed.to_owned())
+    Some(fixed.replace("RUN`", &format!("{}`", run(problem).unwrap_or("RUN"))))
+}
+
+/// The run that the request was about, so that a hint can be copied.
+fn run(problem: &Problem) -> Option<&str> {
+    let (_, rest) = problem.instance.as_deref()?.split_once("/v1/runs/")?;
+    rest.split('/').next().filter(|run| servo_model::RunId::parse(run).is_ok())
 }
 
 fn server_fault(problem: &Problem) -> String {
@@ -56,6 +62,14 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 15);
+    }
+
+    #[test]
+    fn a_hint_names_the_run_where_it_is_known() {
+        let mut problem = Problem::new(codes::RUN_CLOSED);
+        assert_eq!(for_problem(&problem).unwrap(), "`servo runs get RUN` shows where the run stands");
+        problem.instance = Some("/v1/runs/inv_1/signals".to_owned());
+        assert_eq!(for_problem(&problem).unwrap(), "`servo runs get inv_1` shows where the run stands");
     }
 
     #[test]

@@ -72,7 +72,8 @@ impl Style {
         match format {
             TimeFormat::Iso => at.to_string(),
             TimeFormat::Raw => at.as_millis().to_string(),
-            TimeFormat::Relative if at > self.now => format!("in {}", rough(at.since(self.now))),
+            // Clocks of two machines differ a little; what just happened is not in the future.
+            TimeFormat::Relative if at.since(self.now).as_secs() > 0 => format!("in {}", rough(at.since(self.now))),
             TimeFormat::Relative => format!("{} ago", rough(self.now.since(at))),
         }
     }
@@ -147,6 +148,7 @@ mod tests {
         let at = |text| Timestamp::parse(text).unwrap();
         for (time, expected) in [
             ("2026-02-11T10:30:00Z", "0s ago"),
+            ("2026-02-11T10:30:00.999Z", "0s ago"),
             ("2026-02-11T10:29:01Z", "59s ago"),
             ("2026-02-11T09:31:00Z", "59m ago"),
             ("2026-02-10T10:31:00Z", "23h ago"),

@@ -7,6 +7,7 @@ mod arb;
 mod artifacts;
 mod codes;
 mod contract;
+mod damage;
 mod differential;
 mod effects;
 mod fold;

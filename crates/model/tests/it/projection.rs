@@ -76,7 +76,7 @@ fn a_resync_without_advance_is_a_stall() {
     }
 }
 
-/// ES-046, ES-047: from a stored snapshot and the events after it, the same state comes out as from the beginning.
+/// ES-046: from a stored snapshot and the events after it, the same state comes out as from the beginning.
 #[test]
 fn both_ways_of_reading_again_agree() {
     let events = start();

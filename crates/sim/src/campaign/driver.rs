@@ -1,6 +1,6 @@
 //! Drives a cluster: load, signals, kills, pauses, clock steps; then the way back to calm.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use servo_machine::SignalKind;

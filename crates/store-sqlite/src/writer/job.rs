@@ -45,7 +45,8 @@ where
     T: Send + 'static,
     F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
 {
-    pub(crate) fn new(nature: Nature, work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
+    /// The job, and where its answer will come.
+    pub(crate) fn prepare(nature: Nature, work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { nature, work: Some(work), value: None, reply }), answer)
     }

@@ -1,4 +1,5 @@
 //! The SQLite store: the suite that every store passes, and what only a file and its one writer have.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 mod backup;
 mod conformance;

@@ -163,20 +163,17 @@ async fn crash_at(point: &str, nth: u64) {
 /// A restore that dies half-way leaves nothing that looks like a store; the second one succeeds.
 fn restore_in_two_tries(folder: &Path, data: &Path, variables: &[(&str, &str)]) {
     let backup = folder.join("backup.db");
-    let run = |arguments: &[&std::ffi::OsStr], variables: &[(&str, &str)]| {
-        binary().args(arguments).envs(variables.iter().copied()).output().expect("servo runs")
+    let run = |what: &str, variables: &[(&str, &str)]| {
+        let mut command = binary();
+        command.args(["store", what]).arg(&backup).arg("--data-dir").arg(data).envs(variables.iter().copied());
+        command.output().expect("servo runs")
     };
-    let words = |text: &[&'static str]| text.iter().map(std::ffi::OsStr::new).collect::<Vec<_>>();
-    let mut make = words(&["store", "backup"]);
-    make.extend([backup.as_os_str(), std::ffi::OsStr::new("--data-dir"), data.as_os_str()]);
-    let made = run(&make, &[]);
+    let made = run("backup", &[]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     std::fs::remove_dir_all(data).expect("the data folder is ours");
-    let mut restore = words(&["store", "restore"]);
-    restore.extend([backup.as_os_str(), std::ffi::OsStr::new("--data-dir"), data.as_os_str()]);
-    assert!(!run(&restore, variables).status.success(), "it dies");
+    assert!(!run("restore", variables).status.success(), "it dies");
     assert!(!data.join(servo_store_sqlite::DATABASE_FILE).exists(), "half a store is no store");
-    let restored = run(&restore, &[]);
+    let restored = run("restore", &[]);
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
 }
 
