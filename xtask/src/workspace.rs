@@ -48,6 +48,10 @@ pub(crate) fn has_nextest(root: &Path) -> bool {
     process::succeeds(cargo(root, "nextest").arg("--version"))
 }
 
+/// The binary with its broken variants in it, each off until a test chooses it. Everywhere the same, so that nothing is
+/// built twice.
+pub(crate) const SABOTAGE: [&str; 2] = ["--features", "servo/sabotage"];
+
 /// `cargo nextest run` for a campaign (release build, hours of patience), or `cargo test` where nextest is missing.
 /// `filter` is a substring of test names.
 pub(crate) fn campaign(root: &Path, packages: &[&str], filter: &str, extra: &[String]) -> Command {

@@ -170,6 +170,10 @@ impl Append {
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let mut total = 0;
         for stream in &self.streams {
+            if stream.row.as_ref().is_some_and(|row| row.run_id != stream.run_id || row.tenant != stream.tenant) {
+                let reason = "belongs to another run or tenant than its stream".to_owned();
+                return Err(Error::Invalid { field: "row".to_owned(), reason });
+            }
             for event in &stream.events {
                 if event.payload.len() > limits.payload_bytes_max {
                     return Err(Error::Limit { what: "an event's payload", limit: limits.payload_bytes_max as u64 });

@@ -17,7 +17,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     };
     let root = workspace::root()?;
     let environment = Environment::start(Durability::Real)?;
-    let mut command = workspace::campaign(&root, &["servo-e2e"], "crash", passthrough);
+    let mut command = workspace::campaign(&root, &["servo", "servo-store-sqlite"], "crash", passthrough);
+    command.args(workspace::SABOTAGE);
     if full {
         command.env("SERVO_CRASH_FULL", "1");
     }

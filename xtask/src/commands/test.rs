@@ -21,7 +21,7 @@ enum Lane {
 }
 
 /// Packages that start whole servers, each test for seconds.
-const BLACK_BOX: [&str; 2] = ["servo-e2e", "servo-bench"];
+const BLACK_BOX: [&str; 2] = ["servo", "servo-bench"];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let (own, passthrough) = split_passthrough(args);
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 fn clippy(root: &Path) -> Result<()> {
     let mut command = workspace::cargo_locked(root, "clippy");
-    process::run(command.args(["--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    command.args(["--workspace", "--all-targets"]).args(workspace::SABOTAGE);
+    process::run(command.args(["--", "--deny", "warnings"]))
 }
 
 fn nextest(root: &Path, environment: &Environment, lane: Lane, passthrough: &[String]) -> Result<()> {
@@ -76,12 +77,12 @@ fn nextest(root: &Path, environment: &Environment, lane: Lane, passthrough: &[St
 /// Every package has library or binary tests; `--doc` has a pass of its own because nextest cannot run doc tests.
 fn doc_tests(root: &Path) -> Command {
     let mut command = workspace::cargo_locked(root, "test");
-    command.args(["--doc", "--workspace", "--no-fail-fast"]);
+    command.args(["--doc", "--workspace", "--no-fail-fast"]).args(workspace::SABOTAGE);
     command
 }
 
 fn choose_packages(command: &mut Command, lane: Lane) {
-    command.arg("--workspace");
+    command.arg("--workspace").args(workspace::SABOTAGE);
     if lane == Lane::Fast {
         for package in BLACK_BOX {
             command.args(["--exclude", package]);

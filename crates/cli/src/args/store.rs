@@ -54,9 +54,6 @@ pub struct RestoreArgs {
     /// The backup to read
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Replace the store that is in the folder
-    #[arg(long)]
-    pub replace: bool,
 }
 
 #[derive(Debug, Clone, Args)]
