@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use servo_cli::args::DevArgs;
 use servo_cli::{Failure, exit};
 use servo_server::config::{LogLevel, StoreConfig};
+use servo_store_sqlite::SqliteStore;
 
 use crate::ready::Announcement;
 use crate::{config, log, sample, start};
@@ -25,7 +26,7 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     }
     config.store = StoreConfig::Sqlite { path: data_dir };
     let announcement = if args.ready_json {
-        Announcement::Json
+        Announcement::Json { ephemeral: args.ephemeral }
     } else {
         let in_ci = std::env::var_os("CI").is_some();
         Announcement::Banner { ephemeral: args.ephemeral, open: !args.no_open && !in_ci }
@@ -48,8 +49,11 @@ fn reset(folder: &std::path::Path) -> Result<(), Failure> {
         let what = format!("{} holds no store", folder.display());
         return Err(Failure::usage(what).hint("--reset removes only a data folder that `servo dev` made"));
     }
-    // Opening takes the lock, so that a running server keeps its data.
-    drop(crate::stores::existing(folder, None)?);
+    // A running server keeps its data. Any other reason why a store does not open is one more to remove it.
+    let opened = SqliteStore::open(servo_store_sqlite::Config::new(folder, crate::stores::system_time()));
+    if let Err(error @ servo_store::Error::InUse { .. }) = opened {
+        return Err(crate::stores::refused(&folder.display().to_string(), error));
+    }
     for suffix in ["", "-wal", "-shm"] {
         let path = folder.join(format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
         if path.exists() {

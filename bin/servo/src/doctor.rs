@@ -1,5 +1,6 @@
 //! `servo doctor`: looks at a server, a configuration or a data folder, and says what is wrong and what to do.
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use servo_cli::args::DoctorArgs;
@@ -17,10 +18,15 @@ const EARLIEST_MS: i64 = 1_735_689_600_000;
 pub(crate) async fn run(args: DoctorArgs, global: &Global, out: &Out) -> Result<u8, Failure> {
     let mut checks = vec![clock()];
     if let Some(path) = &args.config {
-        checks.push(match config::load(Some(path)) {
-            Ok(_) => Check::ok("configuration", format!("{} is good", path.display())),
-            Err(failure) => Check::fail("configuration", failure.to_string(), "`servo config check` says the same"),
-        });
+        match config::load(Some(path)) {
+            Ok(config) => {
+                checks.push(Check::ok("configuration", format!("{} is good", path.display())));
+                checks.push(port(config.server.bind));
+            }
+            Err(failure) => {
+                checks.push(Check::fail("configuration", failure.to_string(), "`servo config check` says the same"));
+            }
+        }
     }
     match &args.data_dir {
         Some(data_dir) => folder(data_dir, &mut checks).await,
@@ -37,6 +43,16 @@ fn clock() -> Check {
         return Check::fail("clock", format!("it is {now}"), "set the system's clock; leases and timers depend on it");
     }
     Check::ok("clock", now.to_string())
+}
+
+/// Taken is only a warning: the server that the configuration is for may be running.
+fn port(bind: SocketAddr) -> Check {
+    match TcpListener::bind(bind) {
+        Ok(_) => Check::ok("port", format!("{bind} is free")),
+        Err(error) => {
+            Check::warn("port", format!("{bind}: {error}"), "unless it is this server, choose another in [server] bind")
+        }
+    }
 }
 
 async fn folder(data_dir: &Path, checks: &mut Vec<Check>) {

@@ -25,7 +25,7 @@ pub(crate) async fn runtime(
 ) -> Result<u8, Failure> {
     let store: Arc<dyn Store> = Arc::new(match action {
         // The first command may be the one that makes the store.
-        RuntimeAction::Exec(_) => open_or_make(data_dir, at)?,
+        RuntimeAction::Exec(_) => stores::made(data_dir, at)?,
         RuntimeAction::Snapshot | RuntimeAction::Events { .. } => stores::existing(data_dir, at)?,
     });
     let contract = Contract::new(store.clone(), Arc::new(Ids::from_os()));
@@ -45,12 +45,6 @@ pub(crate) async fn runtime(
         }
     }
     Ok(exit::OK)
-}
-
-fn open_or_make(data_dir: &Path, at: Option<Timestamp>) -> Result<servo_store_sqlite::SqliteStore, Failure> {
-    std::fs::create_dir_all(data_dir)
-        .map_err(|error| Failure::new(exit::ERROR, format!("{}: {error}", data_dir.display())))?;
-    stores::existing(data_dir, at)
 }
 
 pub(crate) async fn store(data_dir: &Path, action: StoreAction, out: &Out) -> Result<u8, Failure> {

@@ -1,15 +1,16 @@
 //! Logs go to stderr, for people or as JSON lines.
 
-use servo_cli::args::{LogArgs, LogFormat as Wanted};
 use servo_cli::Failure;
+use servo_cli::args::{LogArgs, LogFormat as Wanted};
 use servo_server::config::{LogConfig, LogFormat};
 use tracing_subscriber::EnvFilter;
 
 /// Installs the subscriber: arguments win over the configuration.
 pub(crate) fn install(args: &LogArgs, config: &LogConfig) -> Result<(), Failure> {
     let directives = args.filter.clone().unwrap_or_else(|| config.level.as_str().to_owned());
-    let filter = EnvFilter::try_new(&directives)
-        .map_err(|error| Failure::usage(format!("--log {directives}: {error}")).hint("such as info or servo_runtime=debug"))?;
+    let filter = EnvFilter::try_new(&directives).map_err(|error| {
+        Failure::usage(format!("--log {directives}: {error}")).hint("such as info or servo_runtime=debug")
+    })?;
     let json = match args.format {
         Some(format) => format == Wanted::Json,
         None => config.format == LogFormat::Json,

@@ -9,7 +9,7 @@ use servo_server::config::{Config, StoreConfig};
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Announcement {
     /// One line of JSON on stdout.
-    Json,
+    Json { ephemeral: bool },
     /// A line in the log.
     Log,
     /// For a person at a terminal, on stdout.
@@ -30,7 +30,7 @@ impl Ready<'_> {
                 tracing::info!(api, store = self.store(), "ready");
                 return;
             }
-            Announcement::Json => self.json(&api).to_string() + "\n",
+            Announcement::Json { ephemeral } => self.json(&api, ephemeral).to_string() + "\n",
             Announcement::Banner { ephemeral, .. } => self.banner(&api, ephemeral),
         };
         let mut stdout = std::io::stdout().lock();
@@ -50,23 +50,33 @@ impl Ready<'_> {
         }
     }
 
-    fn json(&self, api: &str) -> serde_json::Value {
+    fn json(&self, api: &str, ephemeral: bool) -> serde_json::Value {
         let data_dir = match &self.config.store {
-            StoreConfig::Sqlite { path } => Some(path.display().to_string()),
+            // Whoever reads the line may stand in another folder.
+            StoreConfig::Sqlite { path } => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
             StoreConfig::Postgres { .. } => None,
         };
         json!({"event": "ready", "api": api, "metrics": format!("{api}/metrics"), "dataDir": data_dir,
-            "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")})
+            "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")})
     }
 
     fn banner(&self, api: &str, ephemeral: bool) -> String {
         let data = if ephemeral { "temporary, removed at the end".to_owned() } else { self.store() };
         format!(
             "Servo {version}\n\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  Auth     none: this machine only\n\n\
-             Try:  servo runs list --server {api}\n      curl {api}/v1/runs\n\nCtrl-C stops.\n",
+             Start a run:\n  curl -s {api}/v1/runs -d '{hello}'\nLook at it:\n  servo runs list --server {api}\n\nCtrl-C stops.\n",
+            hello = hello(),
             version = env!("CARGO_PKG_VERSION"),
         )
     }
+}
+
+/// The smallest request that starts a run.
+fn hello() -> String {
+    let plan = json!({"planId": "hello", "planVersion": "1", "schemaVersion": "v1", "steps": [{"stepId": "greet"}]});
+    let sha256 = servo_canon::fingerprint(&plan).map(|digest| digest.to_string()).unwrap_or_default();
+    let plan_ref = json!({"planId": "hello", "planVersion": "1", "schemaVersion": "v1", "sha256": sha256});
+    json!({"planRef": plan_ref, "plan": plan}).to_string()
 }
 
 /// Opens the page if there is a desktop; nobody minds if there is none.

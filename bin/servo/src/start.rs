@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_adapter::Adapter;
 use servo_adapter::mock::Mock;
@@ -17,10 +18,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::ready::{Announcement, Ready};
 use crate::{config, log, stores};
 
+/// How long a start waits for readiness before it says where the server is.
+const READY_WITHIN: Duration = Duration::from_secs(5);
+
 pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
-    let announcement = if args.ready_json { Announcement::Json } else { Announcement::Log };
+    let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
     run(config, announcement, async |_| {}).await
 }
 
@@ -65,6 +69,7 @@ pub(crate) async fn run(
         let connections = connections.clone();
         async move { serve(listener, tls, app, &connections).await }
     });
+    until_ready(&runtime).await;
     Ready { address, encrypted, config: &config }.announce(announcement);
     begun(&runtime).await;
 
@@ -82,6 +87,20 @@ async fn stop(shutdown: &Shutdown, serving: &Tasks, runtime: &Runtime) {
     shutdown.trigger();
     serving.idle().await;
     runtime.stop().await;
+}
+
+/// The authority is taken by a loop, a moment after the start. Where that takes longer, the server is announced all the
+/// same: it answers, and `/readyz` says what it waits for.
+async fn until_ready(runtime: &Runtime) {
+    let clock = runtime.engine().clock();
+    let deadline = clock.now().plus(READY_WITHIN);
+    while clock.now() < deadline {
+        if runtime.snapshot().await.is_ok_and(|snapshot| snapshot.readiness.ready) {
+            return;
+        }
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+    tracing::warn!("not ready yet; /readyz says why");
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {

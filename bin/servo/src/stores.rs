@@ -36,10 +36,15 @@ pub(crate) fn sqlite(path: &Path, limits: &Limits, time: TimeSource) -> Result<S
 
 /// A folder that must hold a store already: looking must not make one.
 pub(crate) fn existing(path: &Path, at: Option<Timestamp>) -> Result<SqliteStore, Failure> {
-    if !path.is_dir() {
-        let what = format!("{} is not a folder", path.display());
+    if !path.join(servo_store_sqlite::DATABASE_FILE).exists() {
+        let what = format!("{} holds no store", path.display());
         return Err(Failure::new(exit::NOT_FOUND, what).hint("name the data folder of a server, such as ./.servo"));
     }
+    made(path, at)
+}
+
+/// A store, made if need be, at the clock's time or another.
+pub(crate) fn made(path: &Path, at: Option<Timestamp>) -> Result<SqliteStore, Failure> {
     let time: TimeSource = match at {
         Some(at) => Arc::new(move || at),
         None => system_time(),

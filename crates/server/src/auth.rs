@@ -92,7 +92,8 @@ fn is_local(authority: &str) -> bool {
         Some(rest) => rest.split_once(']').map_or(rest, |(host, _)| host),
         None => authority.split_once(':').map_or(authority, |(host, _)| host),
     };
-    host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 pub(crate) fn require(principal: &SecurityContext, role: Role) -> Answer<()> {
@@ -147,7 +148,9 @@ mod tests {
         for local in ["localhost", "LOCALHOST:8700", "127.0.0.1:1", "127.8.8.8", "[::1]:8700", "[::1]"] {
             assert!(is_local(local), "{local}");
         }
-        for foreign in ["", "?", "null", "example.com", "localhost.example.com", "127.0.0.1.example.com", "10.0.0.1:8700"] {
+        for foreign in
+            ["", "?", "null", "example.com", "localhost.example.com", "127.0.0.1.example.com", "10.0.0.1:8700"]
+        {
             assert!(!is_local(foreign), "{foreign}");
         }
     }
@@ -156,7 +159,9 @@ mod tests {
     fn one_bearer_token_is_read_and_nothing_else() {
         let mut headers = HeaderMap::new();
         assert_eq!(bearer(&headers), None);
-        for (value, token) in [("Bearer abc", Some("abc")), ("bearer  abc ", Some("abc")), ("Basic abc", None), ("Bearer", None)] {
+        for (value, token) in
+            [("Bearer abc", Some("abc")), ("bearer  abc ", Some("abc")), ("Basic abc", None), ("Bearer", None)]
+        {
             headers.insert(AUTHORIZATION, value.parse().unwrap());
             assert_eq!(bearer(&headers), token, "{value}");
         }

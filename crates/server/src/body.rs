@@ -47,7 +47,9 @@ pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answ
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body ended early"))?;
             if bytes.len() + chunk.len() > bytes_max {
-                return Err(ApiError::new(codes::LIMIT_EXCEEDED).detail(format!("a body has at most {bytes_max} bytes")));
+                return Err(
+                    ApiError::new(codes::LIMIT_EXCEEDED).detail(format!("a body has at most {bytes_max} bytes"))
+                );
             }
             bytes.extend_from_slice(&chunk);
         }

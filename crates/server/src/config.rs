@@ -243,7 +243,8 @@ impl Config {
 
     pub fn plan_sources(&self) -> Result<PlanSources, ConfigError> {
         let bytes_max = self.runtime.limits.request_body_bytes_max;
-        PlanSources::new(&self.plan_sources, bytes_max).map_err(|invalid| ConfigError::new(invalid.field, invalid.reason))
+        PlanSources::new(&self.plan_sources, bytes_max)
+            .map_err(|invalid| ConfigError::new(invalid.field, invalid.reason))
     }
 
     /// The configuration as it takes effect, with secrets masked.

@@ -31,7 +31,8 @@ impl std::fmt::Debug for Metrics {
 impl Metrics {
     pub(crate) fn install() -> Self {
         let handle = HANDLE.get_or_init(|| {
-            let builder = PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS);
+            let builder =
+                PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS);
             let recorder = builder.expect("the list of buckets is not empty").build_recorder();
             let handle = recorder.handle();
             if metrics::set_global_recorder(recorder).is_err() {

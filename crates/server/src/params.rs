@@ -2,8 +2,8 @@
 
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
-use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_model::RunId;
+use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};

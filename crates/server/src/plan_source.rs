@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn prefixes_that_mean_nothing_are_refused() {
-        for bad in ["", "plans/", "file:relative", "file://host/x", "ftp://h/", "https://u:p@h/", "https://h/?q", "data:,x"] {
+        for bad in
+            ["", "plans/", "file:relative", "file://host/x", "ftp://h/", "https://u:p@h/", "https://h/?q", "data:,x"]
+        {
             let error = PlanSources::new(&["file:///ok/".to_owned(), bad.to_owned()], 1).unwrap_err();
             assert_eq!(error.field, "plan_sources.1", "{bad}");
         }

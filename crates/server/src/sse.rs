@@ -30,11 +30,13 @@ pub(crate) fn follow(app: &App, scope: Scope, run_id: RunId, after: u64) -> Answ
     let permit = app.streams.clone().try_acquire_owned();
     let permit = permit.map_err(|_| ApiError::busy("too many event streams are open"))?;
     let log = app.runtime.engine().wake().watch_log();
-    let state = Follow { app: app.clone(), scope, run_id, after, log, quiet: Duration::ZERO, ended: false, _permit: permit };
+    let state =
+        Follow { app: app.clone(), scope, run_id, after, log, quiet: Duration::ZERO, ended: false, _permit: permit };
     // A first comment sends the headers at once.
     let opening = stream::iter([Bytes::from_static(b": events follow\n\n")]);
     let body = stream::unfold(state, Follow::next);
-    let body = futures_util::StreamExt::map(futures_util::StreamExt::chain(opening, body), Ok::<_, std::convert::Infallible>);
+    let body =
+        futures_util::StreamExt::map(futures_util::StreamExt::chain(opening, body), Ok::<_, std::convert::Infallible>);
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(body)).into_response())
 }

@@ -41,7 +41,21 @@ pub struct Report {
     /// A digest of every step that the world took.
     pub trace: u64,
     pub violations: Vec<String>,
+    /// The events of the runs that violations name, for whoever looks into it.
+    pub history: Vec<String>,
     pub counts: Counts,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, violations, history, counts, .. } = self;
+        writeln!(f, "seed {seed}: {} violations", violations.len())?;
+        for line in violations.iter().chain(history) {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f, "{counts:?}")?;
+        write!(f, "repeat: SERVO_SIM_FIRST={seed} SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim seeds")
+    }
 }
 
 /// How much happened: a story in which nothing went wrong proves nothing.
@@ -116,7 +130,22 @@ pub fn simulate(options: Options) -> Report {
     let evidence = Evidence::collect(&cluster, &adapter, &bus, driver.told());
     let mut violations = check::everything(&evidence);
     violations.extend(stuck);
+    let history = history(&evidence, &violations);
     let (refusals_by_bus, outages_of_bus) = bus.faults();
     let counts = Counts { faults: faults.fired(), refusals_by_bus, outages_of_bus, ..driver.counts(&evidence) };
-    Report { seed: options.seed, trace: cluster.sim.trace(), violations, counts }
+    Report { seed: options.seed, trace: cluster.sim.trace(), violations, history, counts }
 }
+
+/// What happened to the runs that are named, a line for each event.
+fn history(evidence: &Evidence, violations: &[String]) -> Vec<String> {
+    let named = |run: &str| violations.iter().any(|violation| violation.contains(run));
+    let events = evidence.log.iter().filter(|event| named(event.run_id.as_str()));
+    events
+        .map(|event| {
+            let (at, by, kind) = (event.emitted_at, &event.emitted_by, &event.event_type);
+            let payload: String = event.payload.chars().take(400).collect();
+            format!("{} {:>4} {at} {by} {kind} {payload}", event.run_id, event.run_seq)
+        })
+        .collect()
+}
+

@@ -99,6 +99,11 @@ impl NthFails {
         self.fired.load(Ordering::Relaxed) > 0
     }
 
+    /// The next call that can fail does.
+    pub fn begin(&self) {
+        self.left.store(1, Ordering::Relaxed);
+    }
+
     pub fn heal(&self) {
         self.on.store(false, Ordering::Relaxed);
     }
@@ -115,6 +120,47 @@ impl FaultPlan for NthFails {
         }
         let fired = self.fired.fetch_add(1, Ordering::Relaxed);
         Fate { fault: (fired < self.length).then_some(self.fault), ..Fate::default() }
+    }
+}
+
+/// What a test says about calls by name, until it says something else.
+#[derive(Debug, Default)]
+pub struct Scripted {
+    rules: Mutex<BTreeMap<&'static str, (Fate, u64)>>,
+}
+
+impl Scripted {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, (Fate, u64)>> {
+        self.rules.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The next so many calls of this name go like this.
+    pub fn next(&self, name: &'static str, calls: u64, fate: Fate) {
+        self.lock().insert(name, (fate, calls));
+    }
+
+    /// Calls of this name fail.
+    pub fn fail(&self, name: &'static str, fault: Fault) {
+        self.next(name, u64::MAX, Fate { fault: Some(fault), ..Fate::default() });
+    }
+
+    /// Calls of this name take so long on the way there.
+    pub fn slow(&self, name: &'static str, before_ms: u64) {
+        self.next(name, u64::MAX, Fate { before_ms, ..Fate::default() });
+    }
+
+    pub fn heal(&self) {
+        self.lock().clear();
+    }
+}
+
+impl FaultPlan for Scripted {
+    fn fate(&self, call: Call) -> Fate {
+        let mut rules = self.lock();
+        let Some((fate, left)) = rules.get_mut(call.name).filter(|(_, left)| *left > 0) else { return Fate::default() };
+        *left -= 1;
+        let fault = fate.fault.filter(|fault| call.can(*fault));
+        Fate { fault, ..*fate }
     }
 }
 

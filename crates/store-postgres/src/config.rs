@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use servo_model::limits::Limits;
-use servo_store::TimeSource;
+use servo_store::{Error, Result, TimeSource};
 
 /// Where the database is and how much of it to use. Connections are plain: where the network is not trusted, put the
 /// database behind a local TLS tunnel.
@@ -47,10 +47,24 @@ impl Config {
         }
     }
 
+    /// False for every variant in a build without the feature.
     pub(crate) fn is_sabotaged(&self, variant: &str) -> bool {
         cfg!(feature = "sabotage") && self.sabotage.as_deref() == Some(variant)
     }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let known = self.sabotage.as_deref().is_none_or(|name| SABOTAGE.contains(&name));
+        if cfg!(feature = "sabotage") && !known {
+            let reason = format!("the variants are {}", SABOTAGE.join(", "));
+            return Err(Error::Invalid { field: "sabotage".to_owned(), reason });
+        }
+        Ok(())
+    }
 }
+
+/// What each breaks: the reader of the log goes by id alone; queries leave it to row security to keep tenants apart; and
+/// nothing keeps them apart at all.
+const SABOTAGE: [&str; 3] = ["naive-outbox", "unnamed-tenant", "no-tenancy"];
 
 /// The URL may hold a password and is left out.
 impl fmt::Debug for Config {

@@ -185,17 +185,16 @@ impl Writer {
             }
             Err(fault) => {
                 tx.take_back();
-                match fault {
-                    Fault::Refused(error) => error,
-                    Fault::Sql(error) => {
-                        let broken = self.broken(&error);
-                        // Without a savepoint there is no telling what the job had written before.
-                        if broken.reach != Reach::Job || !(guarded || alone) || self.conn.is_autocommit() {
-                            return Err(Broken { reach: broken.reach.max(Reach::Batch), ..broken });
-                        }
-                        broken.error
-                    }
+                let Broken { reach, error } = match fault {
+                    Fault::Refused(error) => Broken { reach: Reach::Job, error },
+                    Fault::Sql(error) => self.broken(&error),
+                };
+                // Damage is met anywhere; without a savepoint there is no telling what had been written before.
+                let half_done = matches!(error, Error::Corrupt { .. }) && !guarded && !alone;
+                if reach != Reach::Job || half_done || self.conn.is_autocommit() {
+                    return Err(Broken { reach: reach.max(Reach::Batch), error });
                 }
+                error
             }
         };
         if guarded {

@@ -103,10 +103,8 @@ mod tests {
 
     #[test]
     fn server_faults_carry_no_detail() {
-        let problem = Problem::new(codes::INTERNAL)
-            .detail("secret")
-            .field(&Invalid::new("x", "secret"))
-            .parameter("y", "secret");
+        let problem =
+            Problem::new(codes::INTERNAL).detail("secret").field(&Invalid::new("x", "secret")).parameter("y", "secret");
         assert!(!serde_json::to_string(&problem).unwrap().contains("secret"));
     }
 }

@@ -3,5 +3,7 @@
 //! Crash suites are short here and long with `cargo xtask crash` (`SERVO_CRASH_FULL`). Every suite has a control: the same
 //! suite over a broken variant must find something, else it proves nothing.
 
+mod contract;
 mod crash;
+mod operate;
 mod support;

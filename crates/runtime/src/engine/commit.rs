@@ -160,12 +160,9 @@ impl Engine {
             match self.inner.store.append(append).await {
                 Ok(appended) => {
                     self.learn_time(sent, &appended);
-                    // The facts were recorded before: by a try of ours whose answer was lost, or by somebody else under
-                    // the same keys. Which of the two, and what it means for this command, the log says.
                     if let Some(earlier) = adopted(&appended) {
-                        let (run_id, actual) = (order.run_id.clone(), earlier.run_seq);
-                        let expected = state.last_event_seq - outcome.recorded as u64;
-                        return Err(servo_store::Error::Conflict { run_id, expected, actual }.into());
+                        let decided_on = state.last_event_seq - outcome.recorded as u64;
+                        return self.recorded_before(order, decided_on, earlier, outcome).await;
                     }
                 }
                 Err(error) if error.may_have_happened() => {
@@ -181,6 +178,25 @@ impl Engine {
         *hot = Some(Hot { state, tenant, timer });
         self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
         Ok(outcome)
+    }
+
+    /// The facts were in the log already, and nothing was written. Behind the state that was decided on, they come from a
+    /// try of ours whose answer was lost, or from somebody else under the same keys: which of the two, and what it means
+    /// for this command, the newest state says. Otherwise the fact is simply known, and saying it again changes nothing.
+    async fn recorded_before(
+        &self,
+        order: &Order,
+        decided_on: u64,
+        earlier: &EventOutcome,
+        outcome: Outcome,
+    ) -> Result<Outcome, Error> {
+        let run_id = order.run_id.clone();
+        if earlier.run_seq > decided_on {
+            let (expected, actual) = (decided_on, earlier.run_seq);
+            return Err(servo_store::Error::Conflict { run_id, expected, actual }.into());
+        }
+        let state = load_state(self.inner.store.as_ref(), &Scope::System, &run_id).await?;
+        Ok(Outcome { recorded: 0, snapshot: RunSnapshot::from(&state), ..outcome })
     }
 
     /// Turns facts into events and folds them. `occurredAt` is the time of the decision, so the fold here and a fold of
@@ -343,7 +359,11 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
         working = engine.record(order, working, &decision, now).0;
         merged.facts.append(&mut decision.facts);
         merged.actions.append(&mut decision.actions);
-        merged.refusal = merged.refusal.or(decision.refusal);
+        if decision.refusal.is_some() {
+            // What was recorded is a refusal: the commands behind it have nothing to stand on.
+            merged.refusal = decision.refusal;
+            break;
+        }
     }
     Ok(merged)
 }

@@ -97,6 +97,8 @@ impl Attempt {
             }
         };
         match recorded {
+            // Recorded, but not as a start: the run reached its limit and ended instead.
+            Ok(outcome) if outcome.refusal.is_some() => Ok(None),
             Ok(_) => {
                 if taken_over {
                     supervise::recovered(&self.engine, self.authority.owner(), "relaunch").await;

@@ -15,10 +15,13 @@ use servo_runtime::contract::{Executed, view};
 use servo_runtime::engine::{Order, Outcome, StartRequest, Started};
 use servo_runtime::{Contract, Error, Ids};
 use servo_sim::{Cluster, Node};
-use servo_store::{Fence, LogStore, Position, RelayStore, Scope, Store, StoredEvent};
+use servo_store::runs::RunQuery;
+use servo_store::{Fence, LogStore, Position, RelayStore, RunRow, RunStore, Scope, Store, StoredEvent};
 
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
+    /// Of commands that come from outside.
+    ids: Arc<Ids>,
 }
 
 /// Longest virtual time that a test waits for anything.
@@ -33,7 +36,12 @@ impl World {
     pub(crate) fn with(seed: u64, set: impl FnOnce(&mut Cluster)) -> Self {
         let mut cluster = Cluster::new(seed);
         set(&mut cluster);
-        Self { cluster }
+        Self::of(cluster)
+    }
+
+    pub(crate) fn of(cluster: Cluster) -> Self {
+        let ids = Arc::new(Ids::seeded(cluster.seed() ^ 0xc0ffee));
+        Self { cluster, ids }
     }
 
     pub(crate) fn node(&self) -> Node {
@@ -170,7 +178,7 @@ impl World {
 
     /// The contract without a server, as the command line uses it.
     pub(crate) fn contract(&self) -> Contract {
-        Contract::new(self.store(), Arc::new(Ids::seeded(self.cluster.seed() ^ 0xc0)))
+        Contract::new(self.store(), self.ids.clone())
     }
 
     pub(crate) fn command(&self, json: &str, fence: Option<Fence>) -> Result<Executed, Error> {
@@ -181,6 +189,24 @@ impl World {
     pub(crate) fn runtime_snapshot(&self) -> RuntimeSnapshot {
         let contract = self.contract();
         self.block_on(async move { contract.snapshot(&[]).await }).unwrap()
+    }
+
+    pub(crate) fn rows(&self) -> Vec<RunRow> {
+        let memory = self.cluster.memory.clone();
+        let query = RunQuery { limit: 100_000, ..RunQuery::default() };
+        self.block_on(async move { memory.list_runs(&Scope::System, &query).await }).unwrap()
+    }
+
+    pub(crate) fn cursor(&self, name: &'static str) -> Position {
+        let memory = self.cluster.memory.clone();
+        let row = self.block_on(async move { memory.cursor(name).await }).unwrap();
+        row.map_or(Position::START, |row| row.position)
+    }
+
+    /// Whether a reader of the log has seen every event of every run.
+    pub(crate) fn has_followed(&self, name: &'static str) -> bool {
+        let place = self.cursor(name);
+        self.log().iter().filter(|event| !event.run_id.is_system()).all(|event| event.position <= place)
     }
 
     /// Folds every run and compares it with its rows.

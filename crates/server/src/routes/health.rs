@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use axum::Json as Body;
+use axum::extract::FromRequestParts;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
-use axum::extract::FromRequestParts;
 use servo_model::contract::Readiness;
 use servo_wire::v1::Version;
 

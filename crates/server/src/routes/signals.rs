@@ -94,7 +94,8 @@ async fn earlier_answer(
         None => Ok(()),
         // The answer of a caller who might not send it is not this caller's.
         Some((code, _)) if code == codes::FORBIDDEN.code => {
-            Err(ApiError::new(codes::SIGNAL_REJECTED).detail("this signalId was refused to another sender; take a new one"))
+            Err(ApiError::new(codes::SIGNAL_REJECTED)
+                .detail("this signalId was refused to another sender; take a new one"))
         }
         Some((code, reason)) => Err(ApiError::new(code_of(code)).detail(reason.clone())),
     }

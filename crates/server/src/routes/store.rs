@@ -68,10 +68,8 @@ pub(crate) async fn backup(State(app): State<App>, PlatformAdmin(principal): Pla
     audit(&principal, "store.backup", "all");
     let file = tokio::fs::File::open(&path).await.map_err(failed)?;
     let copy = Copy { file, _folder: folder, _turn: turn };
-    let headers = [
-        (CONTENT_TYPE, "application/octet-stream"),
-        (CONTENT_DISPOSITION, "attachment; filename=\"servo-backup.db\""),
-    ];
+    let headers =
+        [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment; filename=\"servo-backup.db\"")];
     Ok((headers, Stream::from_stream(stream::unfold(Some(copy), Copy::next))).into_response())
 }
 

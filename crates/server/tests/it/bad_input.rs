@@ -40,7 +40,12 @@ async fn bodies_that_do_not_fit_name_the_field() {
         ("/v1/runs", &with("triggerSource", json!("cron")), "SCHEMA_VALIDATION_FAILED", "/triggerSource"),
         ("/v1/runs", &with("planRef", json!(["a"])), "SCHEMA_VALIDATION_FAILED", "/planRef"),
         ("/v1/runs", &planned(json!([])), "SCHEMA_VALIDATION_FAILED", "/plan"),
-        ("/v1/runs", &planned(json!([{"stepId": "a", "dependOn": []}])), "SCHEMA_VALIDATION_FAILED", "/plan/steps/0/dependOn"),
+        (
+            "/v1/runs",
+            &planned(json!([{"stepId": "a", "dependOn": []}])),
+            "SCHEMA_VALIDATION_FAILED",
+            "/plan/steps/0/dependOn",
+        ),
         ("/v1/runs", &planned(json!([{"stepId": "a", "dependsOn": ["a"]}])), "SCHEMA_VALIDATION_FAILED", "/plan"),
         (&signals, "{}", "SCHEMA_VALIDATION_FAILED", "/signalId"),
         (&signals, r#"{"signalId":"a b","type":"PAUSE"}"#, "SCHEMA_VALIDATION_FAILED", "/signalId"),
@@ -132,7 +137,9 @@ async fn unknown_addresses_and_methods_are_problems_too() {
     ] {
         server.send(method, path, "", None).await.is_problem("METHOD_NOT_ALLOWED");
     }
-    for path in ["/v1/runs/inv_unknown", "/v1/runs/_system", "/v1/runs/inv_unknown/events", "/v1/runs/inv_unknown/export"] {
+    for path in
+        ["/v1/runs/inv_unknown", "/v1/runs/_system", "/v1/runs/inv_unknown/events", "/v1/runs/inv_unknown/export"]
+    {
         let answer = server.get(path).await;
         assert_eq!(answer.status, 404);
         answer.is_problem("RUN_NOT_FOUND");

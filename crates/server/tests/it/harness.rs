@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use servo_adapter::mock::Mock;
 use servo_canon::Digest;
-use servo_model::{RunId, Role, TenantId};
+use servo_model::{Role, RunId, TenantId};
 use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
@@ -178,7 +178,8 @@ impl Server {
 
     /// The events of a run, up to its end.
     pub(crate) async fn follow(&self, run: &RunId, key: &str) -> Vec<Frame> {
-        let mut request = self.request(Method::GET, &format!("/v1/runs/{run}/events")).header("accept", "text/event-stream");
+        let mut request =
+            self.request(Method::GET, &format!("/v1/runs/{run}/events")).header("accept", "text/event-stream");
         if !key.is_empty() {
             request = request.bearer_auth(key);
         }

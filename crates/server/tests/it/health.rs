@@ -39,7 +39,9 @@ async fn a_store_that_is_gone_makes_the_server_unready_and_says_no_more() {
     assert_eq!(ready.status, 503);
     assert_eq!(ready.json, json!({"ready": false, "reasons": ["the store does not answer"]}));
     assert_eq!(server.get("/livez").await.status, 200);
-    for path in ["/v1/runs", "/v1/runs/inv_x", "/v1/runs/inv_x/events", "/runtime/snapshot", "/v1/alerts", "/v1/store/info"] {
+    for path in
+        ["/v1/runs", "/v1/runs/inv_x", "/v1/runs/inv_x/events", "/runtime/snapshot", "/v1/alerts", "/v1/store/info"]
+    {
         let answer = server.get(path).await;
         assert_eq!(answer.status, 503, "{path}");
         answer.is_problem("SHUTTING_DOWN");

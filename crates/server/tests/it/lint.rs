@@ -6,8 +6,22 @@ use crate::harness::Answer;
 
 /// Nothing of the inside may show.
 const FORBIDDEN: [&str; 16] = [
-    "panicked", "backtrace", "stack trace", "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "sqlite", "postgres", ".rs:",
-    "src/", "/home/", "/tmp/", "servo_", "unwrap", "rusqlite",
+    "panicked",
+    "backtrace",
+    "stack trace",
+    "SELECT ",
+    "INSERT ",
+    "UPDATE ",
+    "DELETE ",
+    "sqlite",
+    "postgres",
+    ".rs:",
+    "src/",
+    "/home/",
+    "/tmp/",
+    "servo_",
+    "unwrap",
+    "rusqlite",
 ];
 /// All that a server fault may say.
 const FAULT_FIELDS: [&str; 6] = ["code", "instance", "requestId", "status", "title", "type"];

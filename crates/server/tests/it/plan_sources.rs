@@ -88,6 +88,9 @@ async fn a_plan_is_fetched_from_a_listed_address_without_detours() {
         answer.is_problem(code);
     }
     let elsewhere = web.replace("127.0.0.1", "localhost");
-    server.post("/v1/runs", &by_uri(&format!("{elsewhere}/plans/demo.json"))).await.is_problem("PLAN_SOURCE_NOT_ALLOWED");
+    server
+        .post("/v1/runs", &by_uri(&format!("{elsewhere}/plans/demo.json")))
+        .await
+        .is_problem("PLAN_SOURCE_NOT_ALLOWED");
     assert_eq!(hits.load(Ordering::SeqCst), 0, "nothing unlisted was asked for");
 }

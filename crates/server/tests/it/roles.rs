@@ -97,9 +97,12 @@ async fn headers_do_not_make_a_principal() {
         let request = server.request(Method::GET, "/v1/store/info").bearer_auth("acme-viewer");
         request.header(name, value)
     };
-    for (name, value) in
-        [("x-roles", "platform-admin"), ("x-tenant", "globex"), ("x-forwarded-user", "root"), ("authorization", "Bearer acme-platform-admin")]
-    {
+    for (name, value) in [
+        ("x-roles", "platform-admin"),
+        ("x-tenant", "globex"),
+        ("x-forwarded-user", "root"),
+        ("authorization", "Bearer acme-platform-admin"),
+    ] {
         let status = Answer::of(ask(name, value)).await.status;
         assert!(matches!(status.as_u16(), 401 | 403), "{name}: {status}");
     }
@@ -113,7 +116,9 @@ async fn a_development_server_answers_only_this_machine() {
     for (name, value) in [("host", "evil.example:8700"), ("origin", "https://evil.example"), ("origin", "null")] {
         Answer::of(ask(name, value)).await.is_problem("FORBIDDEN");
     }
-    for (name, value) in [("host", "localhost:8700"), ("origin", "http://localhost:3000"), ("origin", "http://127.0.0.1:1")] {
+    for (name, value) in
+        [("host", "localhost:8700"), ("origin", "http://localhost:3000"), ("origin", "http://127.0.0.1:1")]
+    {
         assert_eq!(Answer::of(ask(name, value)).await.status, 200, "{name}: {value}");
     }
 }

@@ -160,10 +160,8 @@ async fn a_cursor_of_another_query_is_refused() {
 async fn overload_rejects_queues_or_delays_as_configured() {
     for (policy, status) in [("reject", 429), ("queue", 201), ("delay", 201)] {
         let overload = json!({"default": {"policy": policy, "active_runs_max": 1, "delay_ms": 2_500}});
-        let runtime = RuntimeConfig {
-            overload: serde_json::from_value(overload).unwrap(),
-            ..Options::default().runtime
-        };
+        let runtime =
+            RuntimeConfig { overload: serde_json::from_value(overload).unwrap(), ..Options::default().runtime };
         let server = Server::with(Options { runtime, ..Options::default() }).await;
         server.start_run(endless()).await;
         let second = server.post("/v1/runs", &start(endless())).await;
@@ -191,7 +189,11 @@ async fn a_plan_that_is_not_what_its_reference_says_is_refused() {
         request
     };
     for (change, code, pointer) in [
-        (&(|r: &mut Value| r["plan"]["steps"][0]["stepId"] = json!("b")) as &dyn Fn(&mut Value), "PLAN_DIGEST_MISMATCH", "/planRef/sha256"),
+        (
+            &(|r: &mut Value| r["plan"]["steps"][0]["stepId"] = json!("b")) as &dyn Fn(&mut Value),
+            "PLAN_DIGEST_MISMATCH",
+            "/planRef/sha256",
+        ),
         (&|r: &mut Value| r["planRef"]["planVersion"] = json!("2"), "SCHEMA_VALIDATION_FAILED", "/planRef/planVersion"),
         (&|r: &mut Value| r["planRef"]["uri"] = json!("no uri"), "SCHEMA_VALIDATION_FAILED", "/planRef/uri"),
         (&|r: &mut Value| drop(r.as_object_mut().unwrap().remove("plan")), "SCHEMA_VALIDATION_FAILED", "/plan"),

@@ -33,8 +33,7 @@ async fn the_contract_speaks_the_same_json_over_http() {
 #[tokio::test]
 async fn the_contracts_refusals_are_conflicts() {
     let server = Server::start().await;
-    let acquire =
-        json!({"command": "AcquireAuthority", "owner": "other", "lease_id": "l", "leased_until": "2999-01-01T00:00:00Z"});
+    let acquire = json!({"command": "AcquireAuthority", "owner": "other", "lease_id": "l", "leased_until": "2999-01-01T00:00:00Z"});
     let held = exec(&server, acquire).await;
     assert_eq!(held.status, 409);
     held.is_problem("AUTHORITY_HELD");

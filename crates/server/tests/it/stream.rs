@@ -9,7 +9,8 @@ use crate::harness::{Answer, Options, Server, endless, frames, one_step};
 #[tokio::test]
 async fn a_stream_follows_a_run_to_its_end() {
     let server = Server::start().await;
-    let run = server.start_run(json!([{"stepId": "a", "with": {"sleepMs": 30}}, {"stepId": "b", "dependsOn": ["a"]}])).await;
+    let run =
+        server.start_run(json!([{"stepId": "a", "with": {"sleepMs": 30}}, {"stepId": "b", "dependsOn": ["a"]}])).await;
     let frames = server.follow(&run, "").await;
     let (end, events) = frames.split_last().unwrap();
     assert_eq!(end.event, "end");

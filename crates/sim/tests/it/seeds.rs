@@ -20,12 +20,7 @@ fn lane(number: u64) {
     let mut played = 0;
     for seed in (first..first + count).filter(|seed| seed % LANES == number) {
         let report = simulate(Options::of(seed));
-        assert!(
-            report.violations.is_empty(),
-            "seed {seed} failed:\n  {}\nrepeat with: SERVO_SIM_FIRST={seed} SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim seeds\n{:?}",
-            report.violations.join("\n  "),
-            report.counts,
-        );
+        assert!(report.violations.is_empty(), "{report}");
         add(&mut total, &report.counts);
         played += 1;
     }

@@ -1,1 +1,33 @@
-//! To be written.
+//! One process hears that another one wrote. Only a hint: nothing here may depend on how fast it comes.
+
+use std::time::Duration;
+
+use servo_store::testkit::fixtures::{run_id, start_append, tenant};
+use servo_store::{AdminStore, LogStore};
+use servo_store_postgres::PostgresStore;
+
+use crate::support::{config, database, runtime};
+
+/// Far more than a hint takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_write_is_heard_in_this_process_and_in_others() {
+    runtime().block_on(async {
+        let mut config = config(&database().await);
+        config.hints = true;
+        let (writer, reader) =
+            (PostgresStore::connect(config.clone()).await.unwrap(), PostgresStore::connect(config).await.unwrap());
+        let (mut own, mut other) = (writer.subscribe(), reader.subscribe());
+        // Each tells once when it begins to listen.
+        for hint in [&mut own, &mut other] {
+            tokio::time::timeout(PATIENCE, hint.wait_for(|count| *count > 0)).await.unwrap().unwrap();
+            hint.mark_unchanged();
+        }
+        writer.append(start_append(&run_id("inv_1"), &tenant("acme"))).await.unwrap();
+        assert!(own.has_changed().unwrap(), "the writer's own readers know at once");
+        tokio::time::timeout(PATIENCE, other.changed()).await.unwrap().unwrap();
+        writer.close().await.unwrap();
+        reader.close().await.unwrap();
+    });
+}

@@ -3,7 +3,7 @@
 mod batch;
 mod catalog;
 mod conformance;
-mod connections;
+mod cuts;
 mod faults;
 mod guards;
 mod hints;

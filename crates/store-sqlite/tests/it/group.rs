@@ -12,7 +12,7 @@ use servo_store::testkit::fixtures;
 use servo_store::{Append, Error, Expected, LogStore};
 use servo_store_sqlite::{Config, SqliteStore};
 
-use crate::support::{events, folder, many, open, spawn, wait};
+use crate::support::{events, folder, many, one_more, open, spawn, wait};
 
 /// Holds the writer inside the next transaction: it asks for the time there.
 #[derive(Clone, Default)]
@@ -198,6 +198,36 @@ fn a_full_queue_refuses_at_once() {
     wait(running).unwrap();
     wait(waiting).unwrap();
     assert_eq!(events(&store, &run).len(), 3);
+}
+
+#[test]
+fn readers_do_not_wait_for_the_writer() {
+    let dir = folder();
+    let gate = Gate::default();
+    let store = SqliteStore::open(gate.config(dir.path())).unwrap();
+    let run = start(&store, "run");
+    gate.set(Stage::Shut);
+    let mut running = pin!(store.append(at(&run, 1)));
+    begin(running.as_mut());
+    gate.holds();
+    assert_eq!(events(&store, &run).len(), 1, "what is committed, and not what is under way");
+    gate.set(Stage::Open);
+    wait(running).unwrap();
+    assert_eq!(events(&store, &run).len(), 2);
+}
+
+#[test]
+fn the_log_file_is_copied_and_used_again() {
+    let dir = folder();
+    let store = open(dir.path());
+    let run = start(&store, "run");
+    for _ in 0..300 {
+        wait(store.append(one_more(&run, &tenant(), 60_000))).unwrap();
+    }
+    let written = 300 * 60_000;
+    let log = std::fs::metadata(dir.path().join("servo.db-wal")).unwrap().len();
+    assert!(store.stats().checkpoints >= 3, "{:?}", store.stats());
+    assert!(log < written / 2, "the log has {log} of {written} bytes");
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! The connection is cut at many places of an append, among them between the commit and its answer. R8.
+
+use servo_model::RunId;
+use servo_store::testkit::fixtures::{add, dispatch_step, fresh_event, run_id, start_append, tenant};
+use servo_store::{Append, DispatchChange, Error, Expected, LogStore, Scope, WorkStore};
+use servo_store_postgres::PostgresStore;
+
+use crate::proxy::{Direction, Proxy};
+use crate::support::{config, connect, database, runtime};
+
+/// Cuts per direction.
+const CUTS: i64 = 30;
+
+/// Two runs change together, with a dispatch.
+fn append(runs: &[RunId; 2]) -> Append {
+    let acme = tenant("acme");
+    let mut streams: Vec<_> =
+        runs.iter().map(|run| add(run, &acme, Expected::Seq(1), vec![fresh_event(run), fresh_event(run)])).collect();
+    let step = dispatch_step("a", 1);
+    let request_id = step.request_id(&runs[0]);
+    streams[0].dispatches.push(DispatchChange::Queue { request_id, target: "t".to_owned(), step: Some(step) });
+    Append { streams, ..Append::default() }
+}
+
+/// What one cut led to.
+#[derive(Debug, Default)]
+struct Tally {
+    refused: usize,
+    unknown_and_written: usize,
+    unknown_and_not: usize,
+    passed: usize,
+}
+
+/// Cuts at one place after another. `again` makes the append that is sent after an error from the one before.
+async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn(usize)) -> Tally {
+    let url = database().await;
+    let direct = connect(&url).await;
+    let proxy = Proxy::start().await;
+    let mut config = config(&proxy.url(&url));
+    config.append_connections = 1;
+    let store = PostgresStore::connect(config).await.unwrap();
+    let mut tally = Tally::default();
+    for &direction in directions {
+        let mut span = 0;
+        for cut in 0..=CUTS {
+            let runs = [run_id(&format!("inv_{direction:?}_{cut}_a")), run_id(&format!("inv_{direction:?}_{cut}_b"))];
+            for run in &runs {
+                direct.append(start_append(run, &tenant("acme"))).await.unwrap();
+            }
+            // Makes a new connection, so that the cut falls into the append alone and all appends send the same.
+            proxy.cut_now();
+            let warm = add(&run_id("inv_none"), &tenant("acme"), Expected::Any, Vec::new());
+            while !matches!(store.append(Append::one(warm.clone())).await, Err(Error::NotFound)) {}
+            let mut work = append(&runs);
+            proxy.heal();
+            if cut > 0 {
+                proxy.cut_after(direction, span * cut / (CUTS + 1));
+            }
+            let mut answer = store.append(work.clone()).await;
+            if cut == 0 {
+                // The first goes through and tells how much there is to cut.
+                span = proxy.passed(direction);
+            }
+            let written = direct.read_run(&Scope::System, &runs[0], 0, 10).await.unwrap().head_seq == 3;
+            match &answer {
+                Ok(_) => tally.passed += 1,
+                Err(Error::Unavailable { maybe_written: true, .. }) if written => tally.unknown_and_written += 1,
+                Err(Error::Unavailable { maybe_written: true, .. }) => tally.unknown_and_not += 1,
+                Err(Error::Unavailable { maybe_written: false, .. }) => {
+                    assert!(!written, "{direction:?} cut {cut}: written, although the store denied it");
+                    tally.refused += 1;
+                }
+                Err(error) => panic!("{direction:?} cut {cut}: {error:?}"),
+            }
+            proxy.heal();
+            while answer.is_err() {
+                work = again(&work);
+                answer = store.append(work.clone()).await;
+            }
+            for run in &runs {
+                let page = direct.read_run(&Scope::System, run, 0, 10).await.unwrap();
+                check(page.events.len());
+            }
+        }
+    }
+    let appends = u64::try_from(CUTS + 1).unwrap() * directions.len() as u64;
+    assert_eq!(direct.backlog().await.unwrap().pending, appends, "one dispatch per append");
+    tally
+}
+
+#[test]
+fn a_repeated_append_leaves_one_copy_wherever_it_was_cut() {
+    runtime().block_on(async {
+        let tally = sweep(&[Direction::Up, Direction::Down], Append::clone, |events| assert_eq!(events, 3)).await;
+        println!("{tally:?}");
+        assert!(tally.refused > 5 && tally.unknown_and_written > 0, "the cuts are where they should be: {tally:?}");
+    });
+}
+
+/// The control: whoever takes an unknown outcome for a failure and writes again under new keys, writes twice.
+#[test]
+fn an_append_repeated_under_new_keys_is_there_twice() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static TWICE: AtomicUsize = AtomicUsize::new(0);
+    fn anew(append: &Append) -> Append {
+        let mut append = append.clone();
+        for stream in &mut append.streams {
+            stream.expected = Expected::Any;
+            stream.events = stream.events.iter().map(|_| fresh_event(&stream.run_id)).collect();
+        }
+        append
+    }
+    runtime().block_on(async {
+        let count = |events: usize| {
+            TWICE.fetch_add(usize::from(events > 3), Ordering::Relaxed);
+        };
+        sweep(&[Direction::Down], anew, count).await;
+        assert!(TWICE.load(Ordering::Relaxed) > 0);
+    });
+}
