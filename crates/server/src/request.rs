@@ -74,7 +74,6 @@ pub(crate) async fn limit(State(app): State<App>, request: Request, next: Next) 
 }
 
 /// A handler panicked. The panic hook has told the log what and where.
-#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over")]
 pub(crate) fn panicked(_payload: Box<dyn std::any::Any + Send>) -> Response {
     ApiError::new(codes::INTERNAL).cause("a handler panicked").into_response()
 }

@@ -54,7 +54,7 @@ struct Job {
 }
 
 impl Batcher {
-    pub(crate) fn start(core: &Arc<Core>, writers: usize, hints: HintSender) -> Self {
+    pub(crate) fn start(core: &Arc<Core>, writers: usize, hints: &HintSender) -> Self {
         let queue = Arc::new(Queue {
             state: Mutex::new(State::default()),
             room: Semaphore::new(WAITING_MAX),

@@ -54,7 +54,8 @@ impl Failure {
     }
 
     pub(crate) fn into_error(self, phase: Phase) -> Error {
-        let unavailable = |words: &str, maybe_written: bool| Error::Unavailable { detail: words.to_owned(), maybe_written };
+        let unavailable =
+            |words: &str, maybe_written: bool| Error::Unavailable { detail: words.to_owned(), maybe_written };
         let in_commit = phase == Phase::Commit;
         let Some(state) = self.state() else {
             let words = match &self {

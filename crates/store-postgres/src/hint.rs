@@ -122,7 +122,10 @@ async fn listen(driver: &tokio_postgres::Config, hints: &HintSender) {
 }
 
 /// Until the connection ends.
-async fn listen_once(driver: &tokio_postgres::Config, hints: &HintSender) -> std::result::Result<(), tokio_postgres::Error> {
+async fn listen_once(
+    driver: &tokio_postgres::Config,
+    hints: &HintSender,
+) -> std::result::Result<(), tokio_postgres::Error> {
     let (client, mut connection) = driver.connect(NoTls).await?;
     let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
     let mut is_listening = false;

@@ -93,7 +93,8 @@ impl<'a> Pipeline<'a> {
                 Step::Query(sql, params) => {
                     // Known after its first use on this connection, so this waits only then.
                     let statement = client.prepare_cached(sql).await;
-                    let statement = statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
+                    let statement =
+                        statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
                     Box::pin(query(client, statement, params))
                 }
             });

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+};
 use servo_store::{Error, Result};
 use tokio_postgres::NoTls;
 
@@ -78,7 +80,10 @@ impl Connection {
     }
 
     /// Sends a pipeline. An error leaves the connection as it is: inside a refused transaction, or broken.
-    pub(crate) async fn send(&self, pipeline: Pipeline<'_>) -> std::result::Result<Vec<Answer>, crate::pipeline::Failed> {
+    pub(crate) async fn send(
+        &self,
+        pipeline: Pipeline<'_>,
+    ) -> std::result::Result<Vec<Answer>, crate::pipeline::Failed> {
         pipeline.run(self.client(), self.patience).await
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use servo_model::limits::Limits;
 use servo_model::TenantId;
+use servo_model::limits::Limits;
 use servo_store::{Error, Result, Scope, TimeSource};
 use tokio_postgres::Row;
 
@@ -50,7 +50,7 @@ impl PostgresStore {
             is_closed: AtomicBool::new(false),
         });
         let hints = Hints::start(&config, &core)?;
-        let batcher = Batcher::start(&core, config.append_connections, hints.sender());
+        let batcher = Batcher::start(&core, config.append_connections, &hints.sender());
         Ok(Self { core, batcher, hints })
     }
 

@@ -6,9 +6,7 @@ use servo_canon::Digest;
 use servo_model::contract::DispatchState;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::{EventOutcome, KeyMode, QueueChange, StreamOutcome};
-use servo_store::{
-    Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Error, Expected, Result, StreamAppend,
-};
+use servo_store::{Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Error, Expected, Result, StreamAppend};
 
 use super::writes::{EventWrite, NewRun, QueueWrite, Writes};
 
@@ -94,10 +92,10 @@ impl World {
     }
 
     fn create<'a>(&mut self, stream: &'a StreamAppend, writes: &mut Writes<'a>) -> Result<()> {
-        let row = stream.row.as_ref().ok_or_else(|| Error::Invalid {
-            field: "row".to_owned(),
-            reason: "a new run brings its row".to_owned(),
-        })?;
+        let row = stream
+            .row
+            .as_ref()
+            .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
         if let Some(key) = row.request_key {
             let slot = (stream.tenant.clone(), key);
             if let Some(earlier) = self.requests.get(&slot) {
@@ -158,7 +156,12 @@ impl World {
         Ok(StreamOutcome { events: outcomes })
     }
 
-    fn dispatch<'a>(&mut self, stream: &'a StreamAppend, change: &'a DispatchChange, writes: &mut Writes<'a>) -> Result<()> {
+    fn dispatch<'a>(
+        &mut self,
+        stream: &'a StreamAppend,
+        change: &'a DispatchChange,
+        writes: &mut Writes<'a>,
+    ) -> Result<()> {
         let id = request_id(change);
         let known = self.dispatches.get(id);
         // Another tenant's dispatch is not there to be moved; the system stream carries the operator's word on any.

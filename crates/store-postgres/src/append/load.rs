@@ -174,7 +174,10 @@ impl Steps {
 /// `WITH ORDINALITY` counts from one.
 fn ordinal(row: &tokio_postgres::Row) -> Result<usize> {
     let ord = rows::number(row, "ord")?;
-    usize::try_from(ord).ok().and_then(|ord| ord.checked_sub(1)).ok_or_else(|| crate::error::corrupt("an answer has no place"))
+    usize::try_from(ord)
+        .ok()
+        .and_then(|ord| ord.checked_sub(1))
+        .ok_or_else(|| crate::error::corrupt("an answer has no place"))
 }
 
 fn asks_lease(stream: &StreamAppend) -> bool {
@@ -193,7 +196,9 @@ fn locks(appends: &[&Append]) -> Vec<i64> {
     let mut locks = BTreeSet::new();
     for stream in appends.iter().flat_map(|append| &append.streams) {
         locks.insert(lock::run(&stream.run_id));
-        if let Some(key) = stream.row.as_ref().filter(|_| stream.expected == Expected::New).and_then(|row| row.request_key) {
+        if let Some(key) =
+            stream.row.as_ref().filter(|_| stream.expected == Expected::New).and_then(|row| row.request_key)
+        {
             locks.insert(lock::request(&stream.tenant, key));
         }
     }

@@ -57,7 +57,8 @@ impl<'a> Writes<'a> {
     }
 
     pub(super) fn merge(&mut self, later: Writes<'a>) {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } = later;
+        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } =
+            later;
         self.authority = authority.or(self.authority.take());
         self.new_runs.extend(new_runs);
         self.events.extend(events);
@@ -72,7 +73,8 @@ impl<'a> Writes<'a> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } = self;
+        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } =
+            self;
         authority.is_none()
             && new_runs.is_empty()
             && events.is_empty()

@@ -18,7 +18,8 @@ pub(super) async fn ensure(client: &Client) -> Result<()> {
     for role in ROLES {
         let exists = "SELECT FROM pg_roles WHERE rolname = $1";
         if client.query_opt(exists, &[&role]).await.map_err(open)?.is_none() {
-            contended(client, &format!("CREATE ROLE {role} NOLOGIN NOBYPASSRLS NOSUPERUSER NOCREATEDB NOCREATEROLE")).await?;
+            contended(client, &format!("CREATE ROLE {role} NOLOGIN NOBYPASSRLS NOSUPERUSER NOCREATEDB NOCREATEROLE"))
+                .await?;
         }
         let may_take = "SELECT pg_has_role(current_user, $1::text::name, 'MEMBER')";
         if !client.query_one(may_take, &[&role]).await.map_err(open)?.get::<_, bool>(0) {
@@ -46,7 +47,9 @@ async fn contended(client: &Client, sql: &str) -> Result<()> {
             return Ok(());
         }
         if *state == SqlState::INSUFFICIENT_PRIVILEGE {
-            return Err(corrupt("the database user may not create the roles servo_app and servo_engine (needs CREATEROLE)"));
+            return Err(corrupt(
+                "the database user may not create the roles servo_app and servo_engine (needs CREATEROLE)",
+            ));
         }
         if *state != SqlState::INTERNAL_ERROR {
             return Err(open(error));

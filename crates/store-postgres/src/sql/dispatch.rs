@@ -66,7 +66,8 @@ fn push(pipeline: &mut Pipeline<'_>, sql: &'static str, rows: &[&DispatchRow]) -
     let column = |of: fn(&DispatchRow) -> String| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let optional = |of: fn(&DispatchRow) -> Option<String>| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let time = |of: fn(&DispatchRow) -> Timestamp| rows.iter().map(|row| of(row).as_millis()).collect::<Vec<_>>();
-    let attempts: Vec<_> = rows.iter().map(|row| row.step.as_ref().map(|step| i64::from(step.logical_attempt))).collect();
+    let attempts: Vec<_> =
+        rows.iter().map(|row| row.step.as_ref().map(|step| i64::from(step.logical_attempt))).collect();
     let params = params![
         column(|row| row.request_id.clone()),
         column(|row| row.run_id.as_str().to_owned()),

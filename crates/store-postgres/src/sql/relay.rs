@@ -30,17 +30,15 @@ const PUT_CURSOR: &str = "INSERT INTO cursors (name, store_epoch, xid, id, last_
         last_event_id = EXCLUDED.last_event_id, target_store_epoch = EXCLUDED.target_store_epoch,
         target_xid = EXCLUDED.target_xid, target_id = EXCLUDED.target_id, deferred = EXCLUDED.deferred";
 
-const OUTBOX_PUT: &str = "INSERT INTO outbox (store_epoch, xid, id, run_id, run_seq, tenant_id, attempts, next_at, last_error)
+const OUTBOX_PUT: &str =
+    "INSERT INTO outbox (store_epoch, xid, id, run_id, run_seq, tenant_id, attempts, next_at, last_error)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     ON CONFLICT (store_epoch, xid, id) DO UPDATE SET run_id = EXCLUDED.run_id, run_seq = EXCLUDED.run_seq,
         tenant_id = EXCLUDED.tenant_id, attempts = EXCLUDED.attempts, next_at = EXCLUDED.next_at,
         last_error = EXCLUDED.last_error";
 
-const OUTBOX_DUE: &str = concat!(
-    "SELECT * FROM outbox WHERE next_at <= ",
-    now!(),
-    " ORDER BY store_epoch, xid, id LIMIT $2"
-);
+const OUTBOX_DUE: &str =
+    concat!("SELECT * FROM outbox WHERE next_at <= ", now!(), " ORDER BY store_epoch, xid, id LIMIT $2");
 
 const OUTBOX_LEN: &str = "SELECT count(*) AS count FROM outbox";
 
@@ -89,10 +87,7 @@ const ALERTS: &str = "SELECT * FROM alerts WHERE $1::text IS NULL OR tenant_id =
 
 const CLEAR_ALERT: &str = "DELETE FROM alerts WHERE code = $1 AND tenant_id = $2 AND subject = $3";
 
-pub(crate) fn put_cursors<'a>(
-    pipeline: &mut Pipeline<'a>,
-    cursors: impl Iterator<Item = &'a CursorRow>,
-) -> Result<()> {
+pub(crate) fn put_cursors<'a>(pipeline: &mut Pipeline<'a>, cursors: impl Iterator<Item = &'a CursorRow>) -> Result<()> {
     for cursor in cursors {
         pipeline.query(PUT_CURSOR, cursor_params(cursor)?);
     }
@@ -219,7 +214,14 @@ impl RelayStore for PostgresStore {
         let mut params = position_params(row.position)?;
         let seq = rows::exact("run_seq", row.run_seq)?;
         let (attempts, next_at) = (i64::from(row.attempts), row.next_at.as_millis());
-        params.extend(params![row.run_id.as_str(), seq, row.tenant.as_str(), attempts, next_at, row.last_error.as_str()]);
+        params.extend(params![
+            row.run_id.as_str(),
+            seq,
+            row.tenant.as_str(),
+            attempts,
+            next_at,
+            row.last_error.as_str()
+        ]);
         self.engine_write(OUTBOX_PUT, params).await.map(|_| ())
     }
 
@@ -247,8 +249,7 @@ impl RelayStore for PostgresStore {
     }
 
     async fn dead_letters(&self, after: Position, limit: u32) -> Result<Vec<DeadLetter>> {
-        let mut params =
-            params![i64::from(after.store_epoch), rows::bound(after.transaction), rows::bound(after.id)];
+        let mut params = params![i64::from(after.store_epoch), rows::bound(after.transaction), rows::bound(after.id)];
         params.extend(params![i64::from(limit)]);
         let rows = self.engine_read(DEAD_LETTERS, params).await?;
         rows.iter().map(dead_letter).collect()

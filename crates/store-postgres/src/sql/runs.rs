@@ -13,7 +13,8 @@ use crate::pipeline::{Pipeline, params};
 use crate::rows;
 use crate::store::PostgresStore;
 
-const INSERT: &str = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
+const INSERT: &str =
+    "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
         request_key, created_at, finished_at, changed_seq, quarantined)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
         $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[])";

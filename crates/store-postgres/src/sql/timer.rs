@@ -30,10 +30,7 @@ const DUE: &str = concat!(
 
 const GET: &str = "SELECT due_at FROM timers WHERE run_id = $1";
 
-pub(crate) fn change<'a>(
-    pipeline: &mut Pipeline<'a>,
-    timers: &BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>,
-) {
+pub(crate) fn change<'a>(pipeline: &mut Pipeline<'a>, timers: &BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>) {
     let set: Vec<_> = timers.iter().filter_map(|(run, (tenant, due))| Some((run, tenant, (*due)?))).collect();
     let cleared: Vec<_> = timers.iter().filter(|(_, (_, due))| due.is_none()).map(|(run, _)| run.as_str()).collect();
     if !set.is_empty() {

@@ -88,7 +88,11 @@ fn every_table_with_a_tenant_is_guarded() {
         let owner = owner(&database().await).await;
         let tables = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
             WHERE a.attname = 'tenant_id' AND c.relkind = 'r' AND c.relnamespace = 'servo'::regnamespace";
-        assert_eq!(owner.query_one(tables, &[]).await.unwrap().get::<_, i64>(0), 10, "the rules have something to judge");
+        assert_eq!(
+            owner.query_one(tables, &[]).await.unwrap().get::<_, i64>(0),
+            10,
+            "the rules have something to judge"
+        );
         assert_eq!(broken(&owner).await, Vec::<String>::new());
     });
 }

@@ -87,7 +87,8 @@ impl Settled {
     }
 
     async fn settle(&self) {
-        let last = self.0.observer.query_one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text", &[]).await.unwrap();
+        let last =
+            self.0.observer.query_one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text", &[]).await.unwrap();
         let last: String = last.get(0);
         let is_over = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8";
         while !self.0.observer.query_one(is_over, &[&last]).await.unwrap().get::<_, bool>(0) {}

@@ -158,7 +158,8 @@ fn endless_contention_is_unavailable() {
 fn a_server_that_is_gone_is_unavailable() {
     runtime().block_on(async {
         let (store, owner, url) = prepared().await;
-        let (database, admin) = (url.rsplit_once('/').unwrap().1, crate::support::owner(&crate::support::base_url()).await);
+        let (database, admin) =
+            (url.rsplit_once('/').unwrap().1, crate::support::owner(&crate::support::base_url()).await);
         drop(owner);
         admin.batch_execute(&format!("DROP DATABASE {database} WITH (FORCE)")).await.unwrap();
         for _ in 0..3 {

@@ -8,7 +8,8 @@ use tokio_postgres::error::SqlState;
 
 use crate::support::{connect, database, owner, runtime};
 
-const COPY: &str = "INSERT INTO servo.events (run_seq, emitted_at, event_id, store_epoch, run_id, tenant_id, event_type,
+const COPY: &str =
+    "INSERT INTO servo.events (run_seq, emitted_at, event_id, store_epoch, run_id, tenant_id, event_type,
         idempotency_key, emitted_by, payload)
     SELECT $1, emitted_at, gen_random_uuid(), store_epoch, run_id, tenant_id, event_type, $2, emitted_by, payload
     FROM servo.events WHERE run_id = 'inv_1' AND run_seq = 1";
@@ -69,7 +70,10 @@ fn nobody_changes_or_removes_an_event() {
             }
         }
         assert_eq!(refusal(&owner, "TRUNCATE servo.runs CASCADE").await, guarded);
-        assert_eq!(refusal(&owner, "DELETE FROM servo.runs WHERE run_id = 'inv_1'").await, SqlState::FOREIGN_KEY_VIOLATION);
+        assert_eq!(
+            refusal(&owner, "DELETE FROM servo.runs WHERE run_id = 'inv_1'").await,
+            SqlState::FOREIGN_KEY_VIOLATION
+        );
         let page = store.read_run(&Scope::System, &run_id("inv_1"), 0, 10).await.unwrap();
         assert_eq!(page.events.len(), 2, "all is there");
     });

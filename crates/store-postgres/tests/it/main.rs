@@ -1,5 +1,7 @@
 //! The Postgres store against a real server. `SERVO_TEST_POSTGRES_URL` says where; `cargo xtask test` starts one.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests report by panicking, as tests do")]
+
 mod batch;
 mod catalog;
 mod conformance;

@@ -134,9 +134,8 @@ fn each_run_is_read_in_order_and_whole() {
                     let mut rng = Rng::new(seed);
                     for _ in 0..APPENDS {
                         let first = usize::try_from(rng.below(RUNS as u64)).unwrap();
-                        let streams = [first, (first + 1) % RUNS].map(|run| {
-                            add(&runs[run], &tenant("acme"), Expected::Any, vec![fresh_event(&runs[run])])
-                        });
+                        let streams = [first, (first + 1) % RUNS]
+                            .map(|run| add(&runs[run], &tenant("acme"), Expected::Any, vec![fresh_event(&runs[run])]));
                         store.append(Append { streams: streams.into(), ..Append::default() }).await.unwrap();
                     }
                 })

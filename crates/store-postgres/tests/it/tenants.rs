@@ -16,18 +16,8 @@ use tokio_postgres::error::SqlState;
 use crate::support::{config, connect, database, owner, runtime, spawn};
 
 const TENANTS: [&str; 2] = ["acme", "globex"];
-const TABLES: [&str; 10] = [
-    "runs",
-    "events",
-    "blobs",
-    "snapshots",
-    "timers",
-    "queue",
-    "dispatches",
-    "outbox",
-    "dead_letters",
-    "alerts",
-];
+const TABLES: [&str; 10] =
+    ["runs", "events", "blobs", "snapshots", "timers", "queue", "dispatches", "outbox", "dead_letters", "alerts"];
 
 async fn two_tenants(store: &PostgresStore) {
     for name in TENANTS {

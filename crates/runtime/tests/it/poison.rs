@@ -1,0 +1,187 @@
+//! Events that nobody should have written. Each spoils at most its own run, and that run can still be ended and removed.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use servo_model::alert::AlertCode;
+use servo_model::{RunId, RunStatus};
+use servo_runtime::Error;
+use servo_sim::Node;
+use servo_store::{RunStore, Scope};
+
+use crate::projector::smuggle;
+use crate::world::World;
+
+/// What a poisoned run comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Set aside: its log cannot be read.
+    Aside,
+    /// Its own business: the event is read, and says nothing that can be acted upon.
+    Harmless,
+}
+
+fn deep(levels: usize) -> String {
+    format!("{}{}", "{\"a\":".repeat(levels), format!("1{}", "}".repeat(levels)))
+}
+
+/// Event type, body, and what becomes of the run.
+fn poisons() -> Vec<(&'static str, String, Fate)> {
+    use Fate::{Aside, Harmless};
+    let object = |value: Value| value.to_string();
+    let step = |with: Value| {
+        let mut body = json!({"stepId": "a", "status": "SUCCESS", "logicalAttemptId": 1, "engineAttemptId": 1, "artifacts": []});
+        for (key, value) in with.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        body.to_string()
+    };
+    let text = |body: &str| body.to_owned();
+    vec![
+        // Not JSON, or not an object.
+        ("StepCompleted", text(""), Aside),
+        ("StepCompleted", text("{"), Aside),
+        ("StepCompleted", text("{}}"), Aside),
+        ("StepCompleted", text("null"), Aside),
+        ("StepCompleted", text("[]"), Aside),
+        ("StepCompleted", text("\"SUCCESS\""), Aside),
+        ("StepCompleted", text("{\"stepId\": NaN}"), Aside),
+        ("StepCompleted", text("{'stepId': 'a'}"), Aside),
+        ("StepCompleted", text("\u{0}"), Aside),
+        ("StepCompleted", text("{\"stepId\":\"a\u{0}\"}"), Aside),
+        ("RunCompleted", text("{\"status\":\"COMPLETED\",}"), Aside),
+        // Fields that are missing, of the wrong type, or out of range.
+        ("StepCompleted", text("{}"), Aside),
+        ("StepCompleted", step(json!({"stepId": 7})), Aside),
+        ("StepCompleted", step(json!({"stepId": null})), Aside),
+        ("StepCompleted", step(json!({"stepId": ""})), Aside),
+        ("StepCompleted", step(json!({"stepId": "RUN"})), Aside),
+        ("StepCompleted", step(json!({"stepId": "a|b"})), Aside),
+        ("StepCompleted", step(json!({"stepId": "a\u{0}"})), Aside),
+        ("StepCompleted", step(json!({"stepId": "x".repeat(5_000)})), Aside),
+        ("StepCompleted", step(json!({"logicalAttemptId": "1"})), Aside),
+        ("StepCompleted", step(json!({"logicalAttemptId": -1})), Aside),
+        ("StepCompleted", step(json!({"logicalAttemptId": 1.5})), Aside),
+        ("StepCompleted", step(json!({"logicalAttemptId": 4_294_967_296_u64})), Aside),
+        ("StepCompleted", step(json!({"artifacts": "none"})), Aside),
+        ("StepCompleted", step(json!({"artifacts": [{"uri": 1}]})), Aside),
+        ("StepFailed", step(json!({"status": "FAILED"})), Aside),
+        ("StepFailed", step(json!({"status": "FAILED", "error": {"code": 1}})), Aside),
+        ("RunPaused", object(json!({"status": "PAUSED", "logicalAttemptId": 1, "drainUntil": "tomorrow"})), Aside),
+        ("RunQueued", object(json!({"status": "PENDING", "logicalAttemptId": 2})), Aside),
+        ("RunStarted", object(json!({"status": "RUNNING", "planRef": []})), Aside),
+        ("SignalAccepted", object(json!({"signalId": "", "signalType": "PAUSE"})), Aside),
+        ("AuthorityAcquired", object(json!({"event": "AuthorityAcquired", "owner": 1})), Aside),
+        ("StepCompleted", deep(10_000), Aside),
+        // Of a newer version, or about something that is not there: kept, and without effect on what is.
+        ("StepTeleported", object(json!({"stepId": "a", "where": "moon"})), Harmless),
+        ("step.completed", text("{}"), Harmless),
+        ("StepTeleported", format!("{{\"blob\":\"{}\"}}", "x".repeat(1_000_000)), Harmless),
+        ("StepSkipped", object(json!({"stepId": "nobody", "status": "SKIPPED", "logicalAttemptId": 1, "cause": "MOON",
+                                      "reason": "r"})), Harmless),
+        ("StepTakenOver", object(json!({"stepId": "a", "logicalAttemptId": 9, "engineAttemptId": 9})), Harmless),
+        ("RunResumed", object(json!({"status": "RUNNING", "logicalAttemptId": 77})), Harmless),
+        ("DrainTimedOut", object(json!({"logicalAttemptId": 4_000_000_000_u32, "inFlight": 0})), Harmless),
+        ("SignalRejected", object(json!({"signalId": "s", "signalType": "DANCE", "logicalAttemptId": 1, "decidedBy": "x",
+                                         "code": "C", "reason": "r"})), Harmless),
+        ("RunApproved", object(json!({"status": "DENIED", "logicalAttemptId": 0})), Harmless),
+    ]
+}
+
+fn quarantined(world: &World, run_id: &RunId) -> Option<String> {
+    let (memory, run_id) = (world.cluster.memory.clone(), run_id.clone());
+    world.block_on(async move { memory.get_run(&Scope::System, &run_id).await }).unwrap().unwrap().quarantined
+}
+
+/// Runs that have nothing to do with it, and how long they take.
+fn bystanders(world: &World, node: &Node) -> Duration {
+    let asked = world.now();
+    let runs: Vec<_> = (0..3).map(|_| world.run(node, json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]))).collect();
+    for run_id in &runs {
+        world.wait_status(node, run_id, RunStatus::Completed);
+    }
+    world.now().since(asked)
+}
+
+/// R22
+#[test]
+fn a_poisoned_run_disturbs_no_other_and_can_be_ended_and_removed() {
+    let poisons = poisons();
+    assert!(poisons.len() >= 40);
+    for (number, (event_type, payload, fate)) in poisons.into_iter().enumerate() {
+        let world = World::new(number as u64);
+        let node = world.leader();
+        let shown: String = payload.chars().take(80).collect();
+        let name = format!("{number}: {event_type} {shown}");
+        let steps = json!([{"stepId": "a", "with": {"sleepMs": 2_000}}, {"stepId": "b", "dependsOn": ["a"]}]);
+        let (ended, deleted) = (world.run(&node, steps.clone()), world.run(&node, steps));
+        world.wait_in_flight(&node, &ended);
+        world.wait_in_flight(&node, &deleted);
+        smuggle(&world, &ended, event_type, payload.clone());
+        smuggle(&world, &deleted, event_type, payload);
+        let took = bystanders(&world, &node);
+        assert!(took < Duration::from_secs(1), "{name}: others took {took:?}");
+        world.wait_until("the log was read on", || world.has_followed("projector") && world.has_followed("relay"));
+        world.pass(Duration::from_secs(4));
+        assert_eq!(quarantined(&world, &ended).is_some(), fate == Fate::Aside, "{name}");
+        match fate {
+            Fate::Aside => {
+                assert!(matches!(world.try_snapshot(&node, &ended), Err(Error::Quarantined(_))), "{name}");
+                let alert = world.alert(AlertCode::RunQuarantined);
+                assert!(alert.is_some_and(|alert| alert.run_id.is_some()), "{name}");
+            }
+            Fate::Harmless => {
+                assert_eq!(world.snapshot(&node, &ended).status, RunStatus::Completed, "{name}");
+            }
+        }
+        let engine = node.runtime.engine().clone();
+        let (terminate, delete) = (ended.clone(), deleted.clone());
+        let (end, removal) = world.block_on(async move {
+            let end = engine.terminate(&Scope::System, &terminate, "operator", "poison").await;
+            (end, engine.delete(&Scope::System, &delete, "operator").await)
+        });
+        if fate == Fate::Aside {
+            end.unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        removal.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let rows = world.rows();
+        let status = |run_id: &RunId| rows.iter().find(|row| row.run_id == *run_id).map(|row| row.status);
+        assert!(status(&ended).is_some_and(RunStatus::is_terminal), "{name}");
+        assert_eq!(status(&deleted), None, "{name}");
+        let backlog = world.runtime_snapshot().backlog;
+        assert_eq!((backlog.pending, backlog.notified), (0, 0), "{name}");
+        assert!(bystanders(&world, &node) < Duration::from_secs(1), "{name}");
+    }
+}
+
+/// R22: poison that a node meets when it starts, behind events that it must read again.
+#[test]
+fn poison_ahead_does_not_stop_the_projector() {
+    let world = World::new(99);
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
+    world.wait_in_flight(&node, &run_id);
+    world.wait_until("the log was read", || world.has_followed("projector"));
+    world.cluster.kill(&node);
+    // A readable event first, so that the projector, which knows nothing of the run, reads the rest of it as well.
+    smuggle(&world, &run_id, "StepTeleported", "{}".to_owned());
+    smuggle(&world, &run_id, "StepCompleted", "{".to_owned());
+    let next = world.leader();
+    bystanders(&world, &next);
+    world.wait_until("the log was read on", || world.has_followed("projector"));
+    assert!(quarantined(&world, &run_id).is_some());
+    assert!(world.alert(AlertCode::RunQuarantined).is_some());
+}
+
+/// A node that has the run in its cache meets the poison when it catches up.
+#[test]
+fn poison_behind_a_cached_state_sets_the_run_aside_at_once() {
+    let world = World::new(98);
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
+    world.wait_in_flight(&node, &run_id);
+    world.cluster.kill(&node);
+    smuggle(&world, &run_id, "StepCompleted", "{".to_owned());
+    assert!(matches!(world.try_snapshot(&node, &run_id), Err(Error::Quarantined(_))));
+    assert!(quarantined(&world, &run_id).is_some());
+}
