@@ -14,8 +14,10 @@ use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::ready::{Announcement, Ready};
+use crate::stores::Opened;
 use crate::{config, log, stores};
 
 /// How long a start waits for readiness before it says where the server is.
@@ -37,7 +39,7 @@ pub(crate) async fn run(
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
     let tls = load_tls(&config)?;
-    let store = stores::open(&config.store, &config.runtime.limits).await?;
+    let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits).await?;
     let bus = bus(&config.bus).await?;
     let tasks = Tasks::on_tokio();
     let parts = servo_runtime::Parts {
@@ -50,6 +52,9 @@ pub(crate) async fn run(
         config: config.runtime.clone(),
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
+    if let Some(hints) = hints {
+        tasks.spawn("hints", follow_hints(hints, runtime.clone()));
+    }
     let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
@@ -80,6 +85,22 @@ pub(crate) async fn run(
         _ = signals.first() => tracing::warn!("stopped by a second signal; work in flight is handed out again later"),
     }
     Ok(code)
+}
+
+/// Another process appended something: look now instead of at the next poll.
+async fn follow_hints(mut hints: watch::Receiver<u64>, runtime: Runtime) {
+    let (wake, shutdown) = (runtime.engine().wake(), runtime.engine().shutdown());
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.triggered() => return,
+            changed = hints.changed() => if changed.is_err() { return },
+        }
+        wake.log_grew();
+        wake.dispatch.notify_one();
+        wake.queue.notify_one();
+        wake.timers.notify_one();
+    }
 }
 
 /// No new requests, then no new work, then the store.

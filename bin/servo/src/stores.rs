@@ -11,18 +11,28 @@ use servo_server::config::StoreConfig;
 use servo_store::{Store, TimeSource};
 use servo_store_postgres::PostgresStore;
 use servo_store_sqlite::SqliteStore;
+use tokio::sync::watch;
 
 use crate::sabotage;
 
-pub(crate) async fn open(config: &StoreConfig, limits: &Limits) -> Result<Arc<dyn Store>, Failure> {
+/// An open store, and hints of what other processes append to it, where there can be others.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hints: Option<watch::Receiver<u64>>,
+}
+
+pub(crate) async fn open(config: &StoreConfig, limits: &Limits) -> Result<Opened, Failure> {
     match config {
-        StoreConfig::Sqlite { path } => Ok(Arc::new(sqlite(path, limits, system_time())?)),
+        StoreConfig::Sqlite { path } => {
+            Ok(Opened { store: Arc::new(sqlite(path, limits, system_time())?), hints: None })
+        }
         StoreConfig::Postgres { url } => {
             let mut config = servo_store_postgres::Config::new(url);
             config.limits = limits.clone();
             config.sabotage = sabotage::variant();
             let store = PostgresStore::connect(config).await.map_err(|error| refused("the database", error))?;
-            Ok(Arc::new(store))
+            let hints = Some(store.subscribe());
+            Ok(Opened { store: Arc::new(store), hints })
         }
     }
 }

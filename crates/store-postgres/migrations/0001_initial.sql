@@ -131,7 +131,6 @@ CREATE TABLE dispatches (
 CREATE INDEX dispatches_by_run ON dispatches (run_id);
 CREATE INDEX dispatches_open ON dispatches (queued_at, request_id)
     WHERE step_id IS NOT NULL AND state IN ('pending', 'notified');
-CREATE INDEX dispatches_state ON dispatches (state);
 
 CREATE TABLE authority (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),

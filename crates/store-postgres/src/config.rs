@@ -6,8 +6,10 @@ use std::time::Duration;
 use servo_model::limits::Limits;
 use servo_store::{Error, Result, TimeSource};
 
-/// Where the database is and how much of it to use. Connections are plain: where the network is not trusted, put the
-/// database behind a local TLS tunnel.
+/// Where the database is and how much of it to use.
+///
+/// Connections are plain: where the network is not trusted, put a local TLS tunnel in between. They are also sessions, each
+/// with a role: a pooler that shares them out by transaction must not stand in between.
 #[derive(Clone)]
 pub struct Config {
     /// `postgres://user:password@host:port/database`. The user owns the schema and may create roles, but is no superuser.
@@ -25,7 +27,7 @@ pub struct Config {
     pub acquire_timeout: Duration,
     /// The server ends a statement after this time, and this side gives the connection up a little later.
     pub statement_timeout: Duration,
-    /// Tell other processes of new events by NOTIFY, and listen for theirs. Off behind a transaction pooler.
+    /// Tell other processes of new events by NOTIFY, and listen for theirs, on one more connection.
     pub hints: bool,
     /// A deliberately broken variant, for tests that must fail. Only in builds with the feature `sabotage`.
     pub sabotage: Option<String>,

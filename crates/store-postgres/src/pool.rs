@@ -22,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A transaction that does nothing holds back every reader of the log.
 const IDLE_IN_TRANSACTION_MS: u64 = 30_000;
 
-/// How often a waiting server process looks whether its client is still there.
-const CLIENT_CHECK_MS: u64 = 5_000;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     App,
@@ -194,7 +191,6 @@ fn session(config: &Config, role: Role) -> String {
          SET statement_timeout = {statement_ms};
          SET lock_timeout = {lock_ms};
          SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS};
-         SET client_connection_check_interval = {CLIENT_CHECK_MS};
          SET plan_cache_mode = force_generic_plan;
          SET enable_seqscan = off;
          SET enable_hashjoin = off;

@@ -163,7 +163,8 @@ fn a_long_run_is_loaded_from_its_snapshot() {
     let folded = RunState::new(run_id.clone()).fold(&events[..500]);
     assert_eq!(serde_json::from_str::<RunState>(&stored.state).unwrap(), folded);
     // A mark in the stored state shows that a node which knows nothing begins with it.
-    let marked = RunState { reason: Some("from the snapshot".to_owned()), ..folded };
+    let mut marked = folded;
+    marked.reason = Some("from the snapshot".to_owned());
     let snapshot = StoredSnapshot { run_seq: 500, state: serde_json::to_string(&marked).unwrap() };
     let (memory, id) = (world.cluster.memory.clone(), run_id.clone());
     world.block_on(async move { memory.put_snapshot(&id, &TenantId::default_tenant(), snapshot).await }).unwrap();

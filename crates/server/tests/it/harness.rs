@@ -258,6 +258,7 @@ pub(crate) fn frames(text: &str) -> Vec<Frame> {
 }
 
 /// A plan of these steps.
+#[expect(clippy::needless_pass_by_value, reason = "callers write the steps in place")]
 pub(crate) fn plan(steps: Value) -> Value {
     json!({"planId": "demo", "planVersion": "1", "schemaVersion": "v1", "engineType": "mock", "steps": steps})
 }

@@ -21,7 +21,8 @@ pub(super) async fn ensure(client: &Client) -> Result<()> {
             contended(client, &format!("CREATE ROLE {role} NOLOGIN NOBYPASSRLS NOSUPERUSER NOCREATEDB NOCREATEROLE"))
                 .await?;
         }
-        let may_take = "SELECT pg_has_role(current_user, $1::text::name, 'MEMBER')";
+        // Not only a member: newer servers make the creator of a role a member who may neither act as it nor use its rights.
+        let may_take = "SELECT pg_has_role(current_user, $1::text::name, 'USAGE')";
         if !client.query_one(may_take, &[&role]).await.map_err(open)?.get::<_, bool>(0) {
             contended(client, &format!("GRANT {role} TO CURRENT_USER")).await?;
         }

@@ -31,17 +31,17 @@ const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR
 
 /// The tenant's runs. Each filter has an index of its own with the run id behind it.
 const LIST: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2)
+    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2
     ORDER BY run_id DESC LIMIT $3";
 const LIST_VISIBLE: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2) AND visible = $4
+    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2 AND visible = $4
         AND ($5::text IS NULL OR plan_id = $5)
     ORDER BY run_id DESC LIMIT $3";
 const LIST_PLAN: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND ($2::text IS NULL OR run_id < $2) AND plan_id = $4
+    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2 AND plan_id = $4
     ORDER BY run_id DESC LIMIT $3";
 const LIST_ALL: &str = "SELECT * FROM runs
-    WHERE run_id <> '_system' AND ($1::text IS NULL OR run_id < $1)
+    WHERE run_id <> '_system' AND run_id < $1
         AND ($3::text IS NULL OR visible = $3) AND ($4::text IS NULL OR plan_id = $4)
     ORDER BY run_id DESC LIMIT $2";
 
@@ -109,7 +109,8 @@ impl RunStore for PostgresStore {
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
-        let before = query.before.as_ref().map(RunId::as_str);
+        // Behind every run id: none has a tilde.
+        let before = query.before.as_ref().map_or("~", RunId::as_str);
         let visible = query.visible.map(servo_store::runs::Visible::as_str);
         let (plan, limit) = (query.plan_id.as_deref(), i64::from(query.limit));
         let mut read = self.reading(scope);

@@ -94,7 +94,6 @@ async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn
 fn a_repeated_append_leaves_one_copy_wherever_it_was_cut() {
     runtime().block_on(async {
         let tally = sweep(&[Direction::Up, Direction::Down], Append::clone, |events| assert_eq!(events, 3)).await;
-        println!("{tally:?}");
         assert!(tally.refused > 5 && tally.unknown_and_written > 1, "the cuts are where they should be: {tally:?}");
     });
 }

@@ -30,7 +30,7 @@ pub(crate) fn test_name() -> String {
     match std::thread::current().name() {
         Some(name) if name != "main" => name.to_owned(),
         // A single test runs on the main thread and is named in full on the command line.
-        _ => std::env::args().filter(|arg| !arg.starts_with('-')).next_back().expect("a test's name"),
+        _ => std::env::args().rfind(|arg| !arg.starts_with('-')).expect("a test's name"),
     }
 }
 
