@@ -48,8 +48,11 @@ fn history() -> Result<Vec<Event>> {
     let mut bodies = vec![
         ("RunQueued", json!({"status": "PENDING", "planRef": plan_ref, "context": context, "plan": plan})),
         ("RunApproved", json!({"status": "APPROVED"})),
-        ("RunStarted", json!({"status": "RUNNING", "engineRunRef": "mock://x", "engineType": "mock", "planRef": plan_ref,
-            "context": context, "startedAt": "2026-01-01T00:00:00.000Z"})),
+        (
+            "RunStarted",
+            json!({"status": "RUNNING", "engineRunRef": "mock://x", "engineType": "mock", "planRef": plan_ref,
+            "context": context, "startedAt": "2026-01-01T00:00:00.000Z"}),
+        ),
     ];
     for attempt in 1..=ATTEMPTS {
         for n in 0..STEPS {
@@ -57,10 +60,16 @@ fn history() -> Result<Vec<Event>> {
             bodies.push(("StepStarted", json!({"stepId": id, "status": "RUNNING", "logicalAttemptId": attempt})));
             if attempt < ATTEMPTS {
                 let error = json!({"code": "X", "message": "failed", "retryable": true});
-                bodies.push(("StepFailed", json!({"stepId": id, "status": "FAILED", "logicalAttemptId": attempt, "error": error})));
+                bodies.push((
+                    "StepFailed",
+                    json!({"stepId": id, "status": "FAILED", "logicalAttemptId": attempt, "error": error}),
+                ));
                 bodies.push(("StepRetryScheduled", json!({"stepId": id, "logicalAttemptId": attempt + 1})));
             } else {
-                bodies.push(("StepCompleted", json!({"stepId": id, "status": "SUCCESS", "logicalAttemptId": attempt, "artifacts": []})));
+                bodies.push((
+                    "StepCompleted",
+                    json!({"stepId": id, "status": "SUCCESS", "logicalAttemptId": attempt, "artifacts": []}),
+                ));
             }
         }
     }

@@ -39,12 +39,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let ratios: Vec<f64> = servo.iter().zip(&bare).map(|(s, b)| s / b).collect();
     println!("## Postgres append, one event of about 300 bytes, {APPENDERS} clients, fsync on\n");
     println!("| | pgbench | servo | servo ÷ pgbench | goal |\n|---|---|---|---|---|");
-    println!(
-        "| rows/s | {:.0} | {:.0} | {:.2} | ≥ 0.80 |\n",
-        median(&bare),
-        median(&servo),
-        median(&ratios)
-    );
+    println!("| rows/s | {:.0} | {:.0} | {:.2} | ≥ 0.80 |\n", median(&bare), median(&servo), median(&ratios));
     Ok(())
 }
 
@@ -84,7 +79,10 @@ fn psql(url: &str, sql: &str) -> Result<()> {
 
 /// Inserts per second, as the role that the store itself uses, with the same row security.
 fn pgbench(args: &Args, database: &Database) -> Result<f64> {
-    psql(&database.url, "CREATE SEQUENCE IF NOT EXISTS bench_seq CACHE 100; GRANT USAGE ON SEQUENCE bench_seq TO servo_app")?;
+    psql(
+        &database.url,
+        "CREATE SEQUENCE IF NOT EXISTS bench_seq CACHE 100; GRANT USAGE ON SEQUENCE bench_seq TO servo_app",
+    )?;
     psql(
         &database.url,
         "SET ROLE servo_app; SET app.tenants = 'default'; \

@@ -91,7 +91,9 @@ async fn open_runs(url: &str, count: usize) -> Result<()> {
     let plan = json!({"planId": "open", "planVersion": "1", "schemaVersion": "v1",
         "steps": [{"stepId": "wait", "with": {"sleepMs": 3_600_000}}, {"stepId": "then", "dependsOn": ["wait"]}]});
     let sha256 = servo_canon::fingerprint(&plan)?;
-    let body = Arc::new(json!({"plan": plan, "planRef": {"sha256": sha256, "schemaVersion": "v1", "planId": "open", "planVersion": "1"}}));
+    let body = Arc::new(
+        json!({"plan": plan, "planRef": {"sha256": sha256, "schemaVersion": "v1", "planId": "open", "planVersion": "1"}}),
+    );
     let client = reqwest::Client::new();
     let next = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let mut callers = Vec::new();

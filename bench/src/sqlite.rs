@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rusqlite::{Connection, TransactionBehavior, params};
-use servo_store::{LogStore as _, AdminStore as _};
+use servo_store::{AdminStore as _, LogStore as _};
 use servo_store_sqlite::{Config, DATABASE_FILE, SqliteStore};
 use tokio::runtime::Runtime;
 

@@ -59,7 +59,11 @@ async fn folder(data_dir: &Path, checks: &mut Vec<Check>) {
     let store = match stores::existing(data_dir, None) {
         Ok(store) => store,
         Err(failure) => {
-            checks.push(Check::fail("store", failure.to_string(), "docs/operate.md has the usual reasons"));
+            let next = match failure.exit {
+                exit::CONFLICT => "a running server has it: `servo doctor` without --data-dir asks that one",
+                _ => "docs/operate.md has the usual reasons",
+            };
+            checks.push(Check::fail("store", failure.to_string(), next));
             return;
         }
     };

@@ -1,5 +1,7 @@
 //! Logs go to stderr, for people or as JSON lines.
 
+use std::io::IsTerminal as _;
+
 use servo_cli::Failure;
 use servo_cli::args::{LogArgs, LogFormat as Wanted};
 use servo_server::config::{LogConfig, LogFormat};
@@ -15,7 +17,8 @@ pub(crate) fn install(args: &LogArgs, config: &LogConfig) -> Result<(), Failure>
         Some(format) => format == Wanted::Json,
         None => config.format == LogFormat::Json,
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
     let installed = if json { builder.json().try_init() } else { builder.with_target(false).try_init() };
     // Only a second installation fails, and then the first one stands.
     let _ = installed;

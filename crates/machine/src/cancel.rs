@@ -8,12 +8,7 @@ use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
 use crate::schedule::View;
 
-pub(crate) fn decide(
-    state: &RunState,
-    by: &str,
-    reason: Option<&str>,
-    decision: &mut Decision,
-) -> Result<(), Refusal> {
+pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision: &mut Decision) -> Result<(), Refusal> {
     let status = state.status.next(RunChange::Cancelled)?;
     decision.fact(EventBody::RunCancelled(RunCancelled {
         status,

@@ -18,16 +18,31 @@ pub enum Command {
     Begin,
     /// An attempt is handed to an adapter. `occurred_at` is set when the fact could not be recorded in time and is
     /// recorded late.
-    StartStep { step_id: StepId, attempt: u32, occurred_at: Option<Timestamp> },
+    StartStep {
+        step_id: StepId,
+        attempt: u32,
+        occurred_at: Option<Timestamp>,
+    },
     /// A lost attempt is handed out again.
-    TakeOver { step_id: StepId, attempt: u32 },
+    TakeOver {
+        step_id: StepId,
+        attempt: u32,
+    },
     /// The adapter's report.
-    FinishStep { step_id: StepId, attempt: u32, engine_attempt: u32, result: StepResult },
+    FinishStep {
+        step_id: StepId,
+        attempt: u32,
+        engine_attempt: u32,
+        result: StepResult,
+    },
     Signal(Signal),
     /// Time has passed.
     Tick,
     /// Ends the run whatever it does.
-    Terminate { by: String, reason: String },
+    Terminate {
+        by: String,
+        reason: String,
+    },
 }
 
 #[derive(Debug, Clone)]

@@ -53,12 +53,7 @@ pub(crate) fn replace_lost(
 }
 
 /// RETRY_STEP. In a failed run it opens the run again, for this step and what was skipped because of it.
-pub(crate) fn step(
-    state: &RunState,
-    step_id: &StepId,
-    decision: &mut Decision,
-    now: Timestamp,
-) -> Result<(), Refusal> {
+pub(crate) fn step(state: &RunState, step_id: &StepId, decision: &mut Decision, now: Timestamp) -> Result<(), Refusal> {
     let number = state.step_number(step_id).ok_or_else(|| Refusal::NoStep(step_id.clone()))?;
     let status = state.step(number).attempt.status;
     if status != StepStatus::Failed {

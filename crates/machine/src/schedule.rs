@@ -174,10 +174,7 @@ impl<'a> View<'a> {
                 root_cause: self.root_cause(),
             })
         } else {
-            EventBody::RunCompleted(RunCompleted {
-                status: RunStatus::Completed,
-                logical_attempt_id: self.state.round,
-            })
+            EventBody::RunCompleted(RunCompleted { status: RunStatus::Completed, logical_attempt_id: self.state.round })
         };
         decision.fact(body);
     }

@@ -12,12 +12,7 @@ use crate::refusal::Refusal;
 use crate::start::approved;
 use crate::{cancel, pause, resume, retry, skip};
 
-pub(crate) fn decide(
-    state: &RunState,
-    signal: &Signal,
-    policy: &Policy,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
+pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Timestamp) -> Result<Decision, Refusal> {
     if state.signals.contains_key(&signal.signal_id) {
         return Ok(Decision::default());
     }

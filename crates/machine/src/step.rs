@@ -84,10 +84,7 @@ pub(crate) fn finish(
         StepResult::Success { .. } => StepChange::Completed,
         StepResult::Failure { .. } => StepChange::Failed,
     };
-    running
-        .status
-        .next(change)
-        .map_err(|illegal| Refusal::StepState { step_id: step_id.clone(), illegal })?;
+    running.status.next(change).map_err(|illegal| Refusal::StepState { step_id: step_id.clone(), illegal })?;
     if running.engine_attempt_id.is_some_and(|engine| engine != report.engine_attempt) {
         return Err(Refusal::Superseded { step_id: step_id.clone(), attempt: report.attempt });
     }

@@ -15,8 +15,14 @@ pub(crate) struct Operation {
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// `before` is what the bytes were, as far as the file reached.
-    Write { offset: u64, before: Vec<u8>, after: Vec<u8> },
-    Truncate { size: u64 },
+    Write {
+        offset: u64,
+        before: Vec<u8>,
+        after: Vec<u8>,
+    },
+    Truncate {
+        size: u64,
+    },
     Sync,
 }
 

@@ -45,10 +45,7 @@ impl Recorder {
 
     /// Makes a command record what it writes below `folder`. The journal must lie outside of it.
     pub fn attach(&self, command: &mut Command, folder: &Path, journal: &Path) -> Recording {
-        command
-            .env("LD_PRELOAD", &self.library)
-            .env("POWERCUT_FOLDER", folder)
-            .env("POWERCUT_JOURNAL", journal);
+        command.env("LD_PRELOAD", &self.library).env("POWERCUT_FOLDER", folder).env("POWERCUT_JOURNAL", journal);
         Recording { folder: folder.to_owned(), journal: journal.to_owned() }
     }
 }

@@ -9,8 +9,8 @@ use servo_model::event::{EventBody, idempotency_key};
 use servo_model::{Invalid, RunId, TenantId, Timestamp};
 use servo_store::relay::CursorRow;
 use servo_store::{
-    Append, AuthorityChange, AuthorityRow, DispatchChange, Expected, Fence, NewEvent, Position, Scope, Store, StoredEvent,
-    StreamAppend,
+    Append, AuthorityChange, AuthorityRow, DispatchChange, Expected, Fence, NewEvent, Position, Scope, Store,
+    StoredEvent, StreamAppend,
 };
 
 use crate::engine::Error;
@@ -82,8 +82,7 @@ impl Contract {
             }
             RuntimeCommand::MarkNotified { request_id, channel } => {
                 let epoch = fence.map_or(0, |fence| fence.epoch);
-                let change =
-                    DispatchChange::Notify { request_id: request_id.clone(), channel: channel.clone(), epoch };
+                let change = DispatchChange::Notify { request_id: request_id.clone(), channel: channel.clone(), epoch };
                 return self.mark(append, change, RuntimeEvent::DispatchNotified { request_id, channel }, now).await;
             }
             RuntimeCommand::MarkDelivered { request_id } => {
@@ -143,7 +142,9 @@ impl Contract {
     /// Dispatches of runs move with their run's events. One that is moved without them would leave its step waiting for
     /// ever.
     async fn check_not_a_runs(&self, request_id: &str) -> Result<(), Error> {
-        let Some(run_id) = request_id.split_once('/').and_then(|(run, _)| RunId::parse(run).ok()) else { return Ok(()) };
+        let Some(run_id) = request_id.split_once('/').and_then(|(run, _)| RunId::parse(run).ok()) else {
+            return Ok(());
+        };
         match self.store.get_run(&Scope::System, &run_id).await? {
             Some(row) if !row.run_id.is_system() => {
                 Err(Invalid::new("request_id", format!("is a dispatch of run {run_id} and moves with the run")).into())

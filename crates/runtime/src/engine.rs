@@ -3,6 +3,7 @@
 //! Commands on one run are ordered inside a node by the run's slot, and between nodes by the sequence check of the
 //! append: who comes second reloads and decides again.
 
+mod actions;
 mod admission;
 mod cache;
 mod commit;
@@ -170,4 +171,12 @@ pub(crate) struct Hot {
     pub tenant: TenantId,
     /// `None` when this node has not written the timer row itself and so does not know it.
     pub timer: Option<Option<Timestamp>>,
+    /// Dispatches that turned out not to be there, as those of an imported run are not: nothing is to be ended then.
+    pub absent: Vec<String>,
+}
+
+impl Hot {
+    fn new(state: RunState, tenant: TenantId) -> Self {
+        Self { state, tenant, timer: None, absent: Vec::new() }
+    }
 }

@@ -76,10 +76,7 @@ impl Runtime {
     fn spawn_loops(&self, owner: &str, adapters: dispatcher::Adapters, bus: Arc<dyn Bus>) {
         let (engine, authority, loops) = (&self.engine, &self.authority, &self.loops);
         loops.spawn("authority", authority::run(engine.clone(), authority.clone(), self.resign.clone()));
-        loops.spawn(
-            "dispatcher",
-            dispatcher::run(engine.clone(), authority.clone(), adapters, self.attempts.clone()),
-        );
+        loops.spawn("dispatcher", dispatcher::run(engine.clone(), authority.clone(), adapters, self.attempts.clone()));
         loops.spawn("queue", queue::run(engine.clone(), owner.to_owned()));
         loops.spawn("timers", timers::run(engine.clone()));
         loops.spawn("projector", projector::run(engine.clone(), authority.clone()));

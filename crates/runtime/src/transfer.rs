@@ -115,12 +115,8 @@ impl Engine {
             occurred_at: Some(now),
             payload: body.encode(),
         });
-        stream.row = Some(RunRow {
-            status: RunStatus::Cancelled,
-            visible: Visible::Canceled,
-            finished_at: Some(now),
-            ..row
-        });
+        stream.row =
+            Some(RunRow { status: RunStatus::Cancelled, visible: Visible::Canceled, finished_at: Some(now), ..row });
         stream.timer = TimerChange::Clear;
         stream.queue = QueueChange::Remove { leased_by: None };
         self.store().append(Append::one(stream)).await?;

@@ -80,9 +80,15 @@ pub struct Counts {
 /// An operation of a client, and what it was told.
 #[derive(Debug, Clone)]
 pub enum Told {
-    Started { run_id: servo_model::RunId, request_id: Option<String> },
+    Started {
+        run_id: servo_model::RunId,
+        request_id: Option<String>,
+    },
     /// Recorded, as accepted or as rejected.
-    Signalled { run_id: servo_model::RunId, signal_id: String },
+    Signalled {
+        run_id: servo_model::RunId,
+        signal_id: String,
+    },
     /// An error; what it means is the client's problem.
     Failed,
 }
@@ -148,4 +154,3 @@ fn history(evidence: &Evidence, violations: &[String]) -> Vec<String> {
         })
         .collect()
 }
-

@@ -144,7 +144,9 @@ impl SimStore {
                 Err(match fault {
                     Fault::Full => Error::Full { detail: format!("{}: the plan says so", call.name) },
                     Fault::Conflict if conflict.is_some() => conflict.unwrap_or(Error::NotFound),
-                    _ => Error::Unavailable { detail: format!("{}: the plan says so", call.name), maybe_written: false },
+                    _ => {
+                        Error::Unavailable { detail: format!("{}: the plan says so", call.name), maybe_written: false }
+                    }
                 })
             }
         }
@@ -152,7 +154,10 @@ impl SimStore {
 
     fn lost(&self, call: Call) -> Error {
         let honest = self.shared.sabotage != Sabotage::DenyMaybeWritten;
-        Error::Unavailable { detail: format!("{}: the answer is lost", call.name), maybe_written: call.writes && honest }
+        Error::Unavailable {
+            detail: format!("{}: the answer is lost", call.name),
+            maybe_written: call.writes && honest,
+        }
     }
 
     async fn pause(&self, duration: Duration) {

@@ -91,4 +91,3 @@ impl From<servo_model::Invalid> for Error {
         Error::Invalid { field: invalid.field, reason: invalid.reason }
     }
 }
-

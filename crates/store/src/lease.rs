@@ -43,7 +43,8 @@ impl AuthorityRow {
         change: &AuthorityChange,
         now: Timestamp,
     ) -> Result<AuthorityRow, crate::Error> {
-        let parse = |text: &str| Timestamp::parse(text).map_err(|e: Invalid| crate::Error::from(e.inside("leased_until")));
+        let parse =
+            |text: &str| Timestamp::parse(text).map_err(|e: Invalid| crate::Error::from(e.inside("leased_until")));
         match change {
             AuthorityChange::Acquire { owner, lease_id, leased_until } => {
                 let at = parse(leased_until)?;

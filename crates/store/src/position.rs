@@ -61,7 +61,9 @@ mod tests {
         for text in ["cursor-0", "cursor-1", "cursor-1.90210.7"] {
             assert_eq!(Position::parse(text).unwrap().to_string(), text);
         }
-        for bad in ["", "1", "cursor-", "cursor--1", "cursor-1.2", "cursor-+1", "cursor-99999999999999999999", "cursor-a"] {
+        for bad in
+            ["", "1", "cursor-", "cursor--1", "cursor-1.2", "cursor-+1", "cursor-99999999999999999999", "cursor-a"]
+        {
             assert!(Position::parse(bad).is_err(), "{bad}");
         }
     }

@@ -3,9 +3,9 @@
 use servo_model::projection::Resync;
 use servo_model::{Event, RunId, RunState};
 
+use crate::Store;
 use crate::error::{Error, Result};
 use crate::runs::Scope;
-use crate::Store;
 
 /// Events read per page: large enough to be quick, small enough for memory.
 const PAGE: u32 = 1_000;

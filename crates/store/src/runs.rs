@@ -35,14 +35,8 @@ pub enum Visible {
 }
 
 impl Visible {
-    pub const ALL: [Visible; 6] = [
-        Visible::Queued,
-        Visible::Running,
-        Visible::Suspended,
-        Visible::Succeeded,
-        Visible::Failed,
-        Visible::Canceled,
-    ];
+    pub const ALL: [Visible; 6] =
+        [Visible::Queued, Visible::Running, Visible::Suspended, Visible::Succeeded, Visible::Failed, Visible::Canceled];
 
     pub fn as_str(self) -> &'static str {
         match self {

@@ -61,8 +61,14 @@ fn refused_commands_change_nothing() {
     }
     let before = snapshot(folder.path(), at);
     for (command, reason) in [
-        (r#"{"command":"AcquireAuthority","owner":"w2","lease_id":"l2","leased_until":"2026-03-19T03:00:00Z"}"#, "w1 holds"),
-        (r#"{"command":"RenewAuthority","owner":"w2","lease_id":"l2","leased_until":"2026-03-19T03:00:00Z"}"#, "w2 does not hold"),
+        (
+            r#"{"command":"AcquireAuthority","owner":"w2","lease_id":"l2","leased_until":"2026-03-19T03:00:00Z"}"#,
+            "w1 holds",
+        ),
+        (
+            r#"{"command":"RenewAuthority","owner":"w2","lease_id":"l2","leased_until":"2026-03-19T03:00:00Z"}"#,
+            "w2 does not hold",
+        ),
         (r#"{"command":"MarkDelivered","request_id":"req-1"}"#, "pending"),
         (r#"{"command":"MarkNotified","request_id":"req-9","channel":"c"}"#, "req-9"),
     ] {

@@ -2,6 +2,6 @@
 
 mod check;
 mod kill;
-mod points;
 mod pause;
+mod points;
 mod postgres;

@@ -10,14 +10,14 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Whether the long campaign was asked for.
-#[expect(clippy::disallowed_methods, reason = "the campaign command sets it")]
 pub(crate) fn full() -> bool {
     std::env::var_os("SERVO_CRASH_FULL").is_some()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test command sets them")]
 pub(crate) fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test`, which starts the servers"))
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test`, which starts the servers"))
 }
 
 /// Waits until a condition holds, looking again whenever the other side may have moved.

@@ -26,10 +26,8 @@ async fn consume(server: &NatsServer, wanted: usize) -> Vec<(String, u64, String
     let client = within("connect", async_nats::connect(server.url())).await.unwrap();
     let context = async_nats::jetstream::new(client);
     let stream = within("stream", context.get_stream("SERVO_EVENTS")).await.unwrap();
-    let consumer = stream
-        .create_consumer(async_nats::jetstream::consumer::pull::OrderedConfig::default())
-        .await
-        .unwrap();
+    let consumer =
+        stream.create_consumer(async_nats::jetstream::consumer::pull::OrderedConfig::default()).await.unwrap();
     let mut messages = consumer.messages().await.unwrap();
     let mut seen = Vec::new();
     let mut distinct = std::collections::BTreeSet::new();

@@ -21,8 +21,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start(bus: Arc<dyn Bus>) -> Self {
-        let store: Arc<dyn Store> =
-            Arc::new(MemStore::new(Arc::new(|| SystemClock.now()), Limits::default(), [1; 32]));
+        let store: Arc<dyn Store> = Arc::new(MemStore::new(Arc::new(|| SystemClock.now()), Limits::default(), [1; 32]));
         let mut config = RuntimeConfig { poll_ms: 20, ..RuntimeConfig::default() };
         config.outbox.backoff_max_ms = 200;
         let parts = Parts {

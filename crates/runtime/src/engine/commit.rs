@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use servo_machine::{Action, Command, Decision, Refusal, decide};
+use servo_machine::{Command, Decision, Refusal, decide};
 use servo_model::event::{EventBody, idempotency_key};
 use servo_model::{Event, RunId, RunSnapshot, RunState, StepStatus, Timestamp};
-use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::error::Retry;
-use servo_store::log::{EventOutcome, QueueChange, TimerChange};
+use servo_store::log::{EventOutcome, TimerChange};
 use servo_store::resync::load_state;
 use servo_store::runs::Visible;
 use servo_store::{Append, Appended, Expected, NewEvent, RunRow, Scope, StreamAppend};
 
+use super::actions::leave_out;
 use super::{Engine, Error, Hot, Order, Outcome, Patience};
 
 /// Decisions on a moving run before the caller is told to try later. Slots keep one node from competing with itself, so
@@ -29,8 +29,12 @@ impl Engine {
         let mut hot = slot.lock().await;
         let mut conflicts = 0;
         let mut failures = 0;
+        let mut absent: Vec<String> = Vec::new();
         loop {
             let loaded = self.ensure_loaded(&order.scope, &order.run_id, &mut hot).await;
+            if let Some(known) = hot.as_mut() {
+                known.absent.clone_from(&absent);
+            }
             let error = match loaded {
                 Ok(fresh) => match self.attempt(&order, &mut hot, fresh).await {
                     Ok(outcome) => return Ok(outcome),
@@ -41,6 +45,12 @@ impl Engine {
             // A refusal leaves the state as it was; anything else leaves it in doubt.
             let Error::Store(store_error) = &error else { return Err(error) };
             *hot = None;
+            if let servo_store::Error::DispatchNotFound { request_id } = store_error
+                && !absent.contains(request_id)
+            {
+                absent.push(request_id.clone());
+                continue;
+            }
             match store_error.retry() {
                 Retry::No => return Err(error),
                 Retry::Reload => {
@@ -71,9 +81,18 @@ impl Engine {
     }
 
     /// Makes sure that the slot holds a state. True if it was loaded just now.
-    pub(super) async fn ensure_loaded(&self, scope: &Scope, run_id: &RunId, hot: &mut Option<Hot>) -> Result<bool, Error> {
+    pub(super) async fn ensure_loaded(
+        &self,
+        scope: &Scope,
+        run_id: &RunId,
+        hot: &mut Option<Hot>,
+    ) -> Result<bool, Error> {
         if let Some(known) = hot {
-            return if scope.covers(&known.tenant) { Ok(false) } else { Err(Error::Store(servo_store::Error::NotFound)) };
+            return if scope.covers(&known.tenant) {
+                Ok(false)
+            } else {
+                Err(Error::Store(servo_store::Error::NotFound))
+            };
         }
         let store = self.inner.store.as_ref();
         let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
@@ -83,7 +102,7 @@ impl Engine {
         match load_state(store, scope, run_id).await {
             Ok(state) => {
                 self.inner.cache.weigh(run_id, state.weight_bytes());
-                *hot = Some(Hot { state, tenant: row.tenant, timer: None });
+                *hot = Some(Hot::new(state, row.tenant));
                 Ok(true)
             }
             Err(servo_store::Error::Corrupt { detail }) => {
@@ -100,9 +119,9 @@ impl Engine {
         let mut decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
         if decided.is_err() && !fresh {
             // Another node may have moved the run: a refusal counts only on the newest state.
-            if let Some(Hot { state, tenant, .. }) = hot.take() {
+            if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
                 let state = self.catch_up(&order.scope, &tenant, state).await?;
-                *hot = Some(Hot { state, tenant, timer: None });
+                *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
             }
             decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
         }
@@ -128,7 +147,11 @@ impl Engine {
         decision: Decision,
         now: Timestamp,
     ) -> Result<Outcome, Error> {
-        let Hot { state, tenant, timer: timer_row } = known;
+        // Nothing that does not match its published schema is ever appended, whoever made it.
+        for fact in &decision.facts {
+            fact.body.check()?;
+        }
+        let Hot { state, tenant, timer: timer_row, absent } = known;
         let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
         let visible = (state.status, Visible::of(&state));
         let (state, events) = self.record(order, state, &decision, now);
@@ -145,6 +168,7 @@ impl Engine {
             stream.timer = due.map_or(TimerChange::Clear, TimerChange::Set);
         }
         self.apply_actions(order, &state, &decision.actions, &mut stream);
+        leave_out(&absent, &mut stream);
         let outcome = Outcome {
             run_id: order.run_id.clone(),
             recorded: events.len(),
@@ -175,7 +199,7 @@ impl Engine {
             }
         }
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
-        *hot = Some(Hot { state, tenant, timer });
+        *hot = Some(Hot { timer, ..Hot::new(state, tenant) });
         self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
         Ok(outcome)
     }
@@ -223,7 +247,6 @@ impl Engine {
                 occurred_at: Some(fact.occurred_at.unwrap_or(now)),
                 body: fact.body.clone(),
             };
-            debug_assert_eq!(event.body.check(), Ok(()), "the machine makes only valid events");
             events.push(NewEvent {
                 event_id: event.event_id,
                 event_type: event.body.event_type().to_owned(),
@@ -238,12 +261,7 @@ impl Engine {
     }
 
     /// The commit was under way when the connection broke: is our first event there?
-    async fn confirm(
-        &self,
-        order: &Order,
-        after: u64,
-        first: Option<servo_model::EventId>,
-    ) -> Result<bool, Error> {
+    async fn confirm(&self, order: &Order, after: u64, first: Option<servo_model::EventId>) -> Result<bool, Error> {
         let Some(first) = first else { return Ok(false) };
         let mut failures = 0;
         loop {
@@ -259,72 +277,6 @@ impl Engine {
                 }
                 Err(error) => return Err(error.into()),
             }
-        }
-    }
-
-    /// Actions that must not be lost become rows of the same transaction.
-    fn apply_actions(&self, order: &Order, state: &RunState, actions: &[Action], stream: &mut StreamAppend) {
-        let epoch = order.fence.map_or(0, |fence| fence.epoch);
-        let target = state.plan.as_ref().map_or("", |plan| plan.engine_type.as_str());
-        let request = |step_id: &servo_model::StepId, attempt: u32| {
-            let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
-            (step.request_id(&order.run_id), step)
-        };
-        for action in actions {
-            let change = match action {
-                Action::Enqueue { not_before } => {
-                    stream.queue = QueueChange::Put { not_before: *not_before };
-                    continue;
-                }
-                Action::Dequeue => {
-                    stream.queue = QueueChange::Remove { leased_by: order.queue_lease.clone() };
-                    continue;
-                }
-                Action::Dispatch { step_id, attempt } => {
-                    let (request_id, step) = request(step_id, *attempt);
-                    DispatchChange::Queue { request_id, target: target.to_owned(), step: Some(step) }
-                }
-                Action::Withdraw { step_id, attempt } => {
-                    DispatchChange::Withdraw { request_id: request(step_id, *attempt).0 }
-                }
-                Action::Notify { step_id, attempt } => DispatchChange::Notify {
-                    request_id: request(step_id, *attempt).0,
-                    channel: order.emitted_by.clone(),
-                    epoch,
-                },
-                Action::Adopt { step_id, attempt } => {
-                    DispatchChange::Adopt { request_id: request(step_id, *attempt).0, epoch }
-                }
-                Action::Deliver { step_id, attempt } => {
-                    DispatchChange::Deliver { request_id: request(step_id, *attempt).0 }
-                }
-                Action::Abandon { step_id, attempt, reason } => {
-                    DispatchChange::Fail { request_id: request(step_id, *attempt).0, reason: reason.clone() }
-                }
-                Action::CancelInFlight | Action::Alert { .. } => continue,
-            };
-            stream.dispatches.push(change);
-        }
-    }
-
-    fn wake_for(&self, run_id: &RunId, actions: &[Action], grew: bool, timer: bool) {
-        let wake = &self.inner.wake;
-        for action in actions {
-            match action {
-                Action::Dispatch { .. } => wake.dispatch.notify_one(),
-                Action::Enqueue { .. } => wake.queue.notify_one(),
-                Action::CancelInFlight => self.inner.in_flight.cancel_run(run_id),
-                Action::Alert { code, message } => {
-                    tracing::warn!(run_id = %run_id, alert = code.as_str(), "{message}");
-                }
-                _ => {}
-            }
-        }
-        if timer {
-            wake.timers.notify_one();
-        }
-        if grew {
-            wake.log_grew();
         }
     }
 }

@@ -41,7 +41,7 @@ impl Engine {
             },
         };
         self.inner.cache.weigh(run_id, state.weight_bytes());
-        *hot = Some(Hot { state: state.clone(), tenant: row.tenant, timer });
+        *hot = Some(Hot { timer, ..Hot::new(state.clone(), row.tenant) });
         Ok(state)
     }
 

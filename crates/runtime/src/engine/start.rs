@@ -63,7 +63,7 @@ impl Engine {
         let mut failures = 0;
         loop {
             let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
-            let empty = Hot { state: RunState::new(run_id.clone()), tenant: tenant.clone(), timer: None };
+            let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
             match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(outcome) => return Ok(Started { run_id, created: true, snapshot: outcome.snapshot }),
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) => {
@@ -87,8 +87,8 @@ impl Engine {
 
     fn check_plan(&self, request: &StartRequest) -> Result<Plan, Error> {
         request.plan_ref.check().map_err(|e| e.inside("planRef"))?;
-        let canonical = servo_canon::canonicalize(request.plan.get())
-            .map_err(|error| Invalid::new("plan", error.to_string()))?;
+        let canonical =
+            servo_canon::canonicalize(request.plan.get()).map_err(|error| Invalid::new("plan", error.to_string()))?;
         let actual = Digest::of(canonical.as_bytes());
         if actual != request.plan_ref.sha256 {
             let expected = request.plan_ref.sha256.to_string();

@@ -39,7 +39,9 @@ pub(crate) struct Attempt {
 enum Begun {
     Recorded,
     /// The store took longer than its budget; the fact is put before the report.
-    Deferred { occurred_at: Timestamp },
+    Deferred {
+        occurred_at: Timestamp,
+    },
 }
 
 pub(crate) async fn run(attempt: Attempt) {
@@ -119,9 +121,9 @@ impl Attempt {
                 Ok(None)
             }
             // Somebody else moved the dispatch, or the run is gone: not ours any more.
-            Err(Error::Store(servo_store::Error::DispatchMove { .. } | servo_store::Error::DispatchNotFound { .. })) => {
-                Ok(self.is_ours().await?.then_some(Begun::Recorded))
-            }
+            Err(Error::Store(
+                servo_store::Error::DispatchMove { .. } | servo_store::Error::DispatchNotFound { .. },
+            )) => Ok(self.is_ours().await?.then_some(Begun::Recorded)),
             Err(Error::Store(servo_store::Error::NotFound) | Error::Quarantined(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -117,8 +117,11 @@ async fn ask(
 async fn acquire(engine: &Engine, authority: &Authority, until: Timestamp) -> Result<u64, servo_store::Error> {
     let (owner, leased_until) = (authority.owner.clone(), until.to_string());
     let lease_id = format!("{owner}-{}", until.as_millis());
-    let change =
-        AuthorityChange::Acquire { owner: owner.clone(), lease_id: lease_id.clone(), leased_until: leased_until.clone() };
+    let change = AuthorityChange::Acquire {
+        owner: owner.clone(),
+        lease_id: lease_id.clone(),
+        leased_until: leased_until.clone(),
+    };
     write(engine, change, RuntimeEvent::AuthorityAcquired { owner, lease_id, leased_until }, None).await
 }
 

@@ -1,5 +1,6 @@
 //! The projector follows the log and keeps what is derived from it: stored snapshots of long runs, and the alerts that
-//! events give rise to. It also checks the log as it reads: gaps, inversions, events that cannot be read.
+//! events give rise to. It also checks the log as it reads (gaps, inversions, events that cannot be read), and tells
+//! running code of cancellations that other nodes recorded.
 //!
 //! Its place in the log is a durable cursor, moved after the work of a batch is done: killed at any point it does the
 //! rest of the batch again, and everything it does may be done twice.
@@ -138,6 +139,10 @@ impl Projector {
             let message = format!("{} steps were still in flight at the drain timeout", body.in_flight);
             self.raise(AlertCode::PauseDrainTimeout, stored, message).await?;
         }
+        // Cancelled on another node: the code runs here. A cancelled run stays so, so this cannot hit anything newer.
+        if let EventBody::RunCancelled(_) = &event.body {
+            self.engine.in_flight().cancel_run(&stored.run_id);
+        }
         let state = projection.state();
         if state.last_event_seq >= snapshot_seq + SNAPSHOT_EVERY_EVENTS {
             snapshot_seq = self.store_snapshot(stored, state).await?;
@@ -225,12 +230,7 @@ impl Projector {
         Ok(state.last_event_seq)
     }
 
-    async fn raise(
-        &self,
-        code: AlertCode,
-        stored: &StoredEvent,
-        message: String,
-    ) -> Result<(), servo_store::Error> {
+    async fn raise(&self, code: AlertCode, stored: &StoredEvent, message: String) -> Result<(), servo_store::Error> {
         let (run_id, tenant) = (stored.run_id.clone(), stored.tenant.clone());
         crate::metrics::alert(code);
         let alert = NewAlert { code, subject: run_id.to_string(), run_id: Some(run_id), tenant, message };

@@ -48,15 +48,12 @@ pub(crate) async fn run(engine: Engine, owner: String) {
     }
 }
 
-/// Tenants found at their limit, with how many of their runs were put back since. A tenant with a long queue must not
-/// keep the runs of others from being seen: the further behind, the later it is looked at again.
-type FullTenants = BTreeMap<TenantId, u32>;
+/// Tenants found at a limit, with how many of their runs were put back since. A tenant with a long queue must not keep
+/// the runs of others from being seen: the further behind, the later it is looked at again.
+type FullTenants = BTreeMap<(TenantId, u32), u32>;
 
 /// One round of the reconciler.
-pub async fn dequeue_and_start(
-    engine: &Engine,
-    owner: &str,
-) -> Result<Vec<(RunId, QueueOutcome)>, servo_store::Error> {
+pub async fn dequeue_and_start(engine: &Engine, owner: &str) -> Result<Vec<(RunId, QueueOutcome)>, servo_store::Error> {
     round(engine, owner, &mut FullTenants::default()).await
 }
 
@@ -76,11 +73,10 @@ async fn round(
 }
 
 async fn begin(engine: &Engine, owner: &str, queued: &QueuedRun, full: &mut FullTenants) -> QueueOutcome {
-    let room = if full.contains_key(&queued.tenant) { Ok(false) } else { has_room(engine, queued).await };
-    match room {
-        Ok(true) => {}
-        Ok(false) => {
-            let put_back = full.entry(queued.tenant.clone()).or_default();
+    match limit_reached(engine, queued, full).await {
+        Ok(None) => {}
+        Ok(Some(limit)) => {
+            let put_back = full.entry((queued.tenant.clone(), limit)).or_default();
             let wait = RETRY_AFTER * (1 + *put_back / BATCH);
             *put_back += 1;
             put_back_until(engine, owner, queued, wait).await;
@@ -118,11 +114,19 @@ async fn put_back_until(engine: &Engine, owner: &str, queued: &QueuedRun, wait: 
     }
 }
 
-async fn has_room(engine: &Engine, queued: &QueuedRun) -> Result<bool, servo_store::Error> {
-    let Some(row) = engine.store().get_run(&Scope::System, &queued.run_id).await? else { return Ok(true) };
-    let rule = engine.config().overload_for(queued.tenant.as_str(), &row.plan_id);
-    let active = engine.store().count_active(&queued.tenant, rule.active_runs_max).await?;
-    Ok(active < rule.active_runs_max)
+/// The limit that keeps a run waiting, if one does.
+async fn limit_reached(
+    engine: &Engine,
+    queued: &QueuedRun,
+    full: &FullTenants,
+) -> Result<Option<u32>, servo_store::Error> {
+    let Some(row) = engine.store().get_run(&Scope::System, &queued.run_id).await? else { return Ok(None) };
+    let limit = engine.config().overload_for(queued.tenant.as_str(), &row.plan_id).active_runs_max;
+    if full.contains_key(&(queued.tenant.clone(), limit)) {
+        return Ok(Some(limit));
+    }
+    let active = engine.store().count_active(&queued.tenant, limit).await?;
+    Ok((active >= limit).then_some(limit))
 }
 
 /// A queue row whose run no longer waits.

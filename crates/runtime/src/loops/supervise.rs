@@ -16,9 +16,8 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let never = Notify::new();
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &never, stall_after / 4).await {
         let now = engine.now();
-        let silent_since = Timestamp::from_millis(
-            now.as_millis() - i64::try_from(stall_after.as_millis()).unwrap_or(i64::MAX),
-        );
+        let silent_since =
+            Timestamp::from_millis(now.as_millis() - i64::try_from(stall_after.as_millis()).unwrap_or(i64::MAX));
         for request_id in engine.in_flight().newly_stalled(silent_since) {
             tracing::warn!(worker = authority.owner(), request_id, "worker stalled: no heartbeat");
             let worker = authority.owner().to_owned();

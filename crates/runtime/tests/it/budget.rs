@@ -158,7 +158,8 @@ fn a_slow_end_that_lands_counts() {
 #[test]
 fn a_crash_loses_at_most_the_deferred_start() {
     let slow = slow(7, |cluster| cluster.config.authority.lease_ms = 15_000);
-    let run_id = slow.run_into_silence(json!([{"stepId": "a", "with": {"sleepMs": 4_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id = slow
+        .run_into_silence(json!([{"stepId": "a", "with": {"sleepMs": 4_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     slow.world.pass(Duration::from_secs(4));
     assert_eq!(slow.adapter.executions().len(), 1);
     slow.world.cluster.kill(&slow.node);

@@ -1,6 +1,9 @@
 //! The runtime under the simulator's executor: real loops, virtual time, the reference store.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
+mod attempts;
 mod budget;
+mod clocks;
 mod contract;
 mod pause;
 mod poison;
@@ -11,5 +14,6 @@ mod retention;
 mod shutdown;
 mod smoke;
 mod sweep;
+mod timers;
 mod transfer;
 mod world;

@@ -46,9 +46,8 @@ fn a_pause_is_at_once_and_interrupts_nothing() {
     assert_eq!(outcome.snapshot.status, RunStatus::Paused);
     assert_eq!(world.rows()[0].status, RunStatus::Paused);
     assert_eq!(outcome.snapshot.substatus, Some(Substatus::Draining));
-    let waiting = |count: u32, tasks: &str| {
-        Some(format!("Workflow paused. Waiting for {count} in-flight {tasks} to complete."))
-    };
+    let waiting =
+        |count: u32, tasks: &str| Some(format!("Workflow paused. Waiting for {count} in-flight {tasks} to complete."));
     assert_eq!(outcome.snapshot.message, waiting(2, "tasks"));
     let snapshot = world.wait(&node, &run_id, |snapshot| snapshot.steps[0].status == StepStatus::Success);
     assert_eq!((snapshot.substatus, snapshot.message), (Some(Substatus::Draining), waiting(1, "task")));
@@ -125,7 +124,8 @@ fn the_drain_timeout_survives_its_node() {
 fn a_late_result_is_accepted() {
     let (world, adapter) = recorded(5, |cluster| cluster.config.policy.drain_timeout_ms = 2_000);
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 10_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 10_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     world.signal(&node, &run_id, "p", SignalKind::Pause).unwrap();
     let snapshot = world.wait(&node, &run_id, |snapshot| snapshot.steps[0].status == StepStatus::Success);
@@ -144,7 +144,8 @@ fn a_late_result_is_refused_and_recorded_for_audit() {
         cluster.config.policy.late_results = LateResults::Reject;
     });
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 10_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 10_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     world.signal(&node, &run_id, "p", SignalKind::Pause).unwrap();
     world.wait_until("the task is orphaned", || world.count(&run_id, "TaskOrphaned") == 1);
@@ -167,7 +168,8 @@ fn a_resume_does_what_remains_and_nothing_again() {
         &node,
         json!([
             {"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"], "with": {"sleepMs": 2_000}},
-            {"stepId": "c", "dependsOn": ["b"]}, {"stepId": "d", "dependsOn": ["c"]},
+            {"stepId": "c", "dependsOn": ["b"], "with": {"sleepMs": 2_000}},
+            {"stepId": "d", "dependsOn": ["c"], "with": {"sleepMs": 2_000}},
         ]),
     );
     for number in 0..4 {
@@ -187,7 +189,8 @@ fn a_resume_does_what_remains_and_nothing_again() {
 fn a_resume_while_draining_starts_nothing_twice() {
     let (world, adapter) = recorded(8, |_| {});
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     for number in 0..5 {
         world.signal(&node, &run_id, &format!("p{number}"), SignalKind::Pause).unwrap();
@@ -205,7 +208,8 @@ fn a_cancel_ends_a_running_and_a_paused_run() {
     for pause in [false, true] {
         let world = World::new(9);
         let node = world.leader();
-        let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+        let run_id =
+            world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
         world.wait_in_flight(&node, &run_id);
         if pause {
             world.signal(&node, &run_id, "p", SignalKind::Pause).unwrap();

@@ -22,7 +22,7 @@ enum Fate {
 }
 
 fn deep(levels: usize) -> String {
-    format!("{}{}", "{\"a\":".repeat(levels), format!("1{}", "}".repeat(levels)))
+    format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))
 }
 
 /// Event type, body, and what becomes of the run.
@@ -30,7 +30,8 @@ fn poisons() -> Vec<(&'static str, String, Fate)> {
     use Fate::{Aside, Harmless};
     let object = |value: Value| value.to_string();
     let step = |with: Value| {
-        let mut body = json!({"stepId": "a", "status": "SUCCESS", "logicalAttemptId": 1, "engineAttemptId": 1, "artifacts": []});
+        let mut body =
+            json!({"stepId": "a", "status": "SUCCESS", "logicalAttemptId": 1, "engineAttemptId": 1, "artifacts": []});
         for (key, value) in with.as_object().unwrap() {
             body[key] = value.clone();
         }
@@ -77,13 +78,21 @@ fn poisons() -> Vec<(&'static str, String, Fate)> {
         ("StepTeleported", object(json!({"stepId": "a", "where": "moon"})), Harmless),
         ("step.completed", text("{}"), Harmless),
         ("StepTeleported", format!("{{\"blob\":\"{}\"}}", "x".repeat(1_000_000)), Harmless),
-        ("StepSkipped", object(json!({"stepId": "nobody", "status": "SKIPPED", "logicalAttemptId": 1, "cause": "MOON",
-                                      "reason": "r"})), Harmless),
+        (
+            "StepSkipped",
+            object(json!({"stepId": "nobody", "status": "SKIPPED", "logicalAttemptId": 1, "cause": "MOON",
+                                      "reason": "r"})),
+            Harmless,
+        ),
         ("StepTakenOver", object(json!({"stepId": "a", "logicalAttemptId": 9, "engineAttemptId": 9})), Harmless),
         ("RunResumed", object(json!({"status": "RUNNING", "logicalAttemptId": 77})), Harmless),
         ("DrainTimedOut", object(json!({"logicalAttemptId": 4_000_000_000_u32, "inFlight": 0})), Harmless),
-        ("SignalRejected", object(json!({"signalId": "s", "signalType": "DANCE", "logicalAttemptId": 1, "decidedBy": "x",
-                                         "code": "C", "reason": "r"})), Harmless),
+        (
+            "SignalRejected",
+            object(json!({"signalId": "s", "signalType": "DANCE", "logicalAttemptId": 1, "decidedBy": "x",
+                                         "code": "C", "reason": "r"})),
+            Harmless,
+        ),
         ("RunApproved", object(json!({"status": "DENIED", "logicalAttemptId": 0})), Harmless),
     ]
 }
@@ -96,7 +105,8 @@ fn quarantined(world: &World, run_id: &RunId) -> Option<String> {
 /// Runs that have nothing to do with it, and how long they take.
 fn bystanders(world: &World, node: &Node) -> Duration {
     let asked = world.now();
-    let runs: Vec<_> = (0..3).map(|_| world.run(node, json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]))).collect();
+    let runs: Vec<_> =
+        (0..3).map(|_| world.run(node, json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]))).collect();
     for run_id in &runs {
         world.wait_status(node, run_id, RunStatus::Completed);
     }

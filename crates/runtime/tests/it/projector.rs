@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use servo_canon::Digest;
 use servo_model::alert::{AlertCode, Severity};
 use servo_model::event::{EventBody, StepStarted, idempotency_key};
 use servo_model::{EventId, RunId, RunSnapshot, RunState, RunStatus, StepId, StepStatus, TenantId};
 use servo_runtime::loops::projector::Projector;
 use servo_runtime::transfer::RunFile;
-use servo_sim::faults::{RandomFaults, Scripted};
 use servo_sim::Node;
+use servo_sim::faults::{RandomFaults, Scripted};
 use servo_store::log::StoredSnapshot;
 use servo_store::{Append, Expected, LogStore, NewEvent, Scope, StreamAppend};
 
@@ -46,7 +46,8 @@ pub(crate) fn smuggle(world: &World, run_id: &RunId, event_type: &str, payload: 
 fn an_inversion_is_reported_and_the_projection_goes_on() {
     let world = World::new(1);
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     let body = EventBody::StepStarted(StepStarted {
         step_id: StepId::parse("b").unwrap(),
@@ -123,7 +124,8 @@ fn a_gap_is_reported_read_again_and_no_corruption() {
 fn coming_back_to_a_run_is_no_gap() {
     let world = World::new(3);
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 20_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 20_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     projected(&world);
     world.cluster.kill(&node);

@@ -66,7 +66,8 @@ fn a_bus_that_is_down_holds_up_no_run() {
     assert_eq!(world.block_on(async move { memory.outbox_len().await }).unwrap(), 0);
     let alert = world.alert(AlertCode::EventBusUnavailable).unwrap();
     assert_eq!((alert.subject.as_str(), alert.count), ("recording", 1));
-    let blocked = |event: &RuntimeEvent| matches!(event, RuntimeEvent::RunBlockedOnSystem { owner, .. } if owner == "recording");
+    let blocked =
+        |event: &RuntimeEvent| matches!(event, RuntimeEvent::RunBlockedOnSystem { owner, .. } if owner == "recording");
     assert!(world.contract_events().iter().any(blocked));
     bus.heal();
     world.wait_until("everything is delivered", || world.has_followed("relay"));
@@ -276,7 +277,8 @@ fn a_killed_relay_loses_nothing() {
         let node = world.node();
         for _ in 0..3 {
             // Not every start is answered; what was recorded must be delivered in any case.
-            let _ = world.start(&node, crate::world::plan(json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}])));
+            let _ =
+                world.start(&node, crate::world::plan(json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}])));
         }
         world.pass_ms(world.cluster.sim.draw(1_500) + u64::from(kill % 7 == 0) * 2_000);
         world.cluster.kill(&node);

@@ -28,7 +28,8 @@ fn is_done(flag: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> bool {
 fn steps_in_flight_end_and_nothing_new_begins() {
     let world = World::new(1);
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
+    let run_id =
+        world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "dependsOn": ["a"]}]));
     world.wait_in_flight(&node, &run_id);
     let done = stop(&world, &node);
     world.pass_ms(100);

@@ -76,7 +76,7 @@ fn live(world: &World, faults: &NthFails) -> Verdict {
     world.pass_ms(800);
     signal(world, &node, &run_id, "resume", &SignalKind::Resume)?;
     let mut left = LIMIT;
-    while !(ended(world, &node, &run_id) && ended(world, &node, &gated_id)) && !left.is_zero() {
+    while !left.is_zero() && [&run_id, &gated_id].iter().any(|run_id| !ended(world, &node, run_id)) {
         world.pass_ms(500);
         left = left.saturating_sub(Duration::from_millis(500));
     }
@@ -188,7 +188,8 @@ fn a_lost_timer_is_noticed() {
         let run_id = world.run(&node, json!([step]));
         world.pass(Duration::from_secs(30));
         let store = world.store();
-        let report = world.block_on(async move { servo_runtime::verify::verify(store.as_ref(), |_| {}).await }).unwrap();
+        let report =
+            world.block_on(async move { servo_runtime::verify::verify(store.as_ref(), |_| {}).await }).unwrap();
         assert_eq!(report.findings.is_empty(), sabotage == Sabotage::None, "{:?}", report.findings);
         world.pass(Duration::from_secs(120));
         assert_eq!(world.snapshot(&node, &run_id).status, status);

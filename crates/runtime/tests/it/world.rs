@@ -228,7 +228,8 @@ pub(crate) fn plan(steps: Value) -> StartRequest {
 }
 
 pub(crate) fn plan_named(plan_id: &str, tenant: &str, steps: Value) -> StartRequest {
-    let document = json!({"planId": plan_id, "planVersion": "1", "schemaVersion": "v1", "steps": steps});
+    let mut document = json!({"planId": plan_id, "planVersion": "1", "schemaVersion": "v1"});
+    document["steps"] = steps;
     let plan_ref = PlanRef {
         uri: "inline:plan".to_owned(),
         sha256: fingerprint(&document).unwrap(),

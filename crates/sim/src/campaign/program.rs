@@ -59,7 +59,8 @@ fn steps(dice: &mut Dice) -> Value {
             }
             let mut step = json!({"stepId": format!("s{number}"), "dependsOn": depends, "with": with});
             if dice.percent(70) {
-                step["retry"] = json!({"maxAttempts": dice.between(2, 5), "delayMs": dice.below(4) * dice.below(1_500)});
+                step["retry"] =
+                    json!({"maxAttempts": dice.between(2, 5), "delayMs": dice.below(4) * dice.below(1_500)});
             }
             if dice.percent(10) {
                 step["timeoutMs"] = json!(dice.between(100, 5_000));

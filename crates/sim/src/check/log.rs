@@ -59,7 +59,8 @@ fn attempts(run_id: &RunId, history: &History<'_>, found: &mut Vec<String>) {
         let at = fact.stored.run_seq;
         match fact.stored.event_type.as_str() {
             "StepStarted" => {
-                if ended.contains(&(step, attempt)) || started.insert((step, attempt), 1).is_some() {
+                let again = started.insert((step, attempt), 1).is_some();
+                if again || ended.contains(&(step, attempt)) {
                     found.push(format!("{run_id} {at}: {step}/{attempt} starts again"));
                 }
             }
@@ -72,18 +73,27 @@ fn attempts(run_id: &RunId, history: &History<'_>, found: &mut Vec<String>) {
             }
             "StepCompleted" | "StepFailed" => {
                 if started.get(&(step, attempt)) != Some(&fact.number("engineAttemptId")) {
-                    found.push(format!("{run_id} {at}: {step}/{attempt} ends by a hand-over that is not the current one"));
+                    found.push(format!(
+                        "{run_id} {at}: {step}/{attempt} ends by a hand-over that is not the current one"
+                    ));
                 }
                 if !ended.insert((step, attempt)) {
                     found.push(format!("{run_id} {at}: {step}/{attempt} has two results"));
                 }
             }
             "StepSkipped" => {
-                if !ended.insert((step, attempt)) || started.contains_key(&(step, attempt)) {
+                let again = !ended.insert((step, attempt));
+                if again || started.contains_key(&(step, attempt)) {
                     found.push(format!("{run_id} {at}: {step}/{attempt} is skipped after it began"));
                 }
             }
             _ => {}
+        }
+    }
+    // A run ends by itself only when everything that began has ended.
+    if history.last().is_some_and(|fact| fact.is("RunCompleted") || fact.is("RunFailed")) {
+        for (step, attempt) in started.keys().filter(|started| !ended.contains(*started)) {
+            found.push(format!("{run_id}: {step}/{attempt} began and never ended"));
         }
     }
 }

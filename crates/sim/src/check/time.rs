@@ -37,7 +37,10 @@ pub(super) fn check(runs: &BTreeMap<&RunId, History<'_>>, found: &mut Vec<String
                         let short = failed.as_millis() + delay - SLACK_MS > not_before.as_millis();
                         let long = failed.as_millis() + delay + SLACK_MS < not_before.as_millis();
                         if short || long {
-                            found.push(format!("{run_id} {}: delay of {delay} ms until {not_before}, failed {failed}", fact.stored.run_seq));
+                            found.push(format!(
+                                "{run_id} {}: delay of {delay} ms until {not_before}, failed {failed}",
+                                fact.stored.run_seq
+                            ));
                         }
                     }
                 }
@@ -56,5 +59,8 @@ fn time(value: &Value) -> Option<Timestamp> {
 fn delay_ms(history: &History<'_>, step: &str) -> i64 {
     let plan = history.iter().find(|fact| fact.is("RunQueued")).map(|fact| &fact.body["plan"]["steps"]);
     let mut steps = plan.and_then(Value::as_array).into_iter().flatten();
-    steps.find(|planned| planned["stepId"] == step).and_then(|planned| planned["retry"]["delayMs"].as_i64()).unwrap_or(0)
+    steps
+        .find(|planned| planned["stepId"] == step)
+        .and_then(|planned| planned["retry"]["delayMs"].as_i64())
+        .unwrap_or(0)
 }

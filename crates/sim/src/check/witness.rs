@@ -66,7 +66,10 @@ fn adapters(evidence: &Evidence, runs: &BTreeMap<&RunId, History<'_>>, found: &m
         for fact in history.iter().filter(|fact| fact.is("StepCompleted")) {
             let (step, attempt) = fact.attempt();
             if !called.contains(&(*run_id, step, attempt, fact.number("engineAttemptId"))) {
-                found.push(format!("{run_id} {}: {step}/{attempt} succeeded and was never executed", fact.stored.run_seq));
+                found.push(format!(
+                    "{run_id} {}: {step}/{attempt} succeeded and was never executed",
+                    fact.stored.run_seq
+                ));
             }
         }
     }

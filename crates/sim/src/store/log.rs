@@ -74,10 +74,8 @@ impl LogStore for SimStore {
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read("read_run", move |store| {
-            Box::pin(async move { store.read_run(&scope, &run_id, after, limit).await })
-        })
-        .await
+        self.read("read_run", move |store| Box::pin(async move { store.read_run(&scope, &run_id, after, limit).await }))
+            .await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {

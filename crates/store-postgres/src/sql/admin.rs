@@ -155,7 +155,9 @@ impl AdminStore for PostgresStore {
 
     async fn backup(&self, _path: &Path) -> Result<()> {
         self.core.check_open()?;
-        Err(Error::Unsupported { what: "backup of a PostgreSQL database: use pg_dump or pg_basebackup" })
+        Err(Error::Unsupported {
+            what: "backup of a PostgreSQL database: use pg_dump --enable-row-security, or pg_basebackup",
+        })
     }
 
     async fn integrity(&self) -> Result<Vec<String>> {

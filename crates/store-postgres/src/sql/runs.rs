@@ -29,17 +29,19 @@ const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.env
 
 const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR tenant_id = $2)";
 
-/// The tenant's runs. Each filter has an index of its own with the run id behind it.
+/// The tenant's runs, by the index of each filter. As ranges of whole keys: asked for a tenant and an order, the planner
+/// might follow the order through everybody's runs and look for the tenant's.
 const LIST: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2
-    ORDER BY run_id DESC LIMIT $3";
+    WHERE (tenant_id, run_id) >= ($1, '') AND (tenant_id, run_id) < ($1, $2) AND run_id <> '_system'
+    ORDER BY tenant_id DESC, run_id DESC LIMIT $3";
 const LIST_VISIBLE: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2 AND visible = $4
-        AND ($5::text IS NULL OR plan_id = $5)
-    ORDER BY run_id DESC LIMIT $3";
+    WHERE (tenant_id, visible, run_id) >= ($1, $4, '') AND (tenant_id, visible, run_id) < ($1, $4, $2)
+        AND run_id <> '_system' AND ($5::text IS NULL OR plan_id = $5)
+    ORDER BY tenant_id DESC, visible DESC, run_id DESC LIMIT $3";
 const LIST_PLAN: &str = "SELECT * FROM runs
-    WHERE tenant_id = $1 AND run_id <> '_system' AND run_id < $2 AND plan_id = $4
-    ORDER BY run_id DESC LIMIT $3";
+    WHERE (tenant_id, plan_id, run_id) >= ($1, $4, '') AND (tenant_id, plan_id, run_id) < ($1, $4, $2)
+        AND run_id <> '_system'
+    ORDER BY tenant_id DESC, plan_id DESC, run_id DESC LIMIT $3";
 const LIST_ALL: &str = "SELECT * FROM runs
     WHERE run_id <> '_system' AND run_id < $1
         AND ($3::text IS NULL OR visible = $3) AND ($4::text IS NULL OR plan_id = $4)

@@ -8,7 +8,7 @@ use servo_store::testkit::fixtures::{add, fresh_event, run_id, run_row, start_ap
 use servo_store::{AdminStore, Append, Error, Expected, LogStore, Result, Scope};
 use servo_store_postgres::PostgresStore;
 
-use crate::support::{connect, database, owner, runtime, spawn};
+use crate::support::{connect, database, owner, run, spawn};
 
 const APPENDERS: usize = 64;
 
@@ -45,7 +45,7 @@ fn one_more(number: usize, expected: u64) -> Append {
 
 #[test]
 fn concurrent_appends_share_transactions() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let store = connect(&url).await;
         started(&store).await;
@@ -62,7 +62,7 @@ fn concurrent_appends_share_transactions() {
 
 #[test]
 fn a_refused_append_spoils_only_itself() {
-    runtime().block_on(async {
+    run(async {
         let store = connect(&database().await).await;
         started(&store).await;
         let (hidden, free) = (run_id("inv_hidden"), run_id("inv_free"));
@@ -92,7 +92,7 @@ fn a_refused_append_spoils_only_itself() {
 
 #[test]
 fn appends_to_one_run_follow_each_other() {
-    runtime().block_on(async {
+    run(async {
         let store = connect(&database().await).await;
         started(&store).await;
         let run = name(0);
@@ -111,7 +111,7 @@ fn appends_to_one_run_follow_each_other() {
 
 #[test]
 fn one_request_starts_one_run_in_a_batch() {
-    runtime().block_on(async {
+    run(async {
         let store = connect(&database().await).await;
         let appends = (0..APPENDERS).map(|number| {
             let mut stream = start_stream(&name(number), &tenant("acme"));
@@ -131,7 +131,7 @@ fn one_request_starts_one_run_in_a_batch() {
 
 #[test]
 fn a_caller_that_goes_away_disturbs_nobody() {
-    runtime().block_on(async {
+    run(async {
         let store = connect(&database().await).await;
         started(&store).await;
         let appends = (0..APPENDERS).map(|number| {
@@ -156,7 +156,7 @@ fn a_caller_that_goes_away_disturbs_nobody() {
 
 #[test]
 fn closing_writes_what_waits() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let store = connect(&url).await;
         started(&store).await;

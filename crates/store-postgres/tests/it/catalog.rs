@@ -2,7 +2,7 @@
 
 use tokio_postgres::Client;
 
-use crate::support::{database, owner, runtime};
+use crate::support::{database, owner, run};
 
 /// Each query lists what breaks a rule.
 const RULES: [(&str, &str); 9] = [
@@ -84,7 +84,7 @@ async fn broken(client: &Client) -> Vec<String> {
 
 #[test]
 fn every_table_with_a_tenant_is_guarded() {
-    runtime().block_on(async {
+    run(async {
         let owner = owner(&database().await).await;
         let tables = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
             WHERE a.attname = 'tenant_id' AND c.relkind = 'r' AND c.relnamespace = 'servo'::regnamespace";
@@ -100,7 +100,7 @@ fn every_table_with_a_tenant_is_guarded() {
 /// The control: each rule notices what it is there for.
 #[test]
 fn each_rule_can_be_broken() {
-    runtime().block_on(async {
+    run(async {
         let owner = owner(&database().await).await;
         for breach in [
             "ALTER TABLE servo.timers NO FORCE ROW LEVEL SECURITY",

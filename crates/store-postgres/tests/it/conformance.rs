@@ -86,12 +86,16 @@ impl Settled {
         if method == "close" { Err(Error::Closed) } else { call.await }
     }
 
+    /// Until every transaction of this moment is over, mostly at once.
     async fn settle(&self) {
-        let last =
-            self.0.observer.query_one("SELECT pg_snapshot_xmax(pg_current_snapshot())::text", &[]).await.unwrap();
-        let last: String = last.get(0);
-        let is_over = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8";
-        while !self.0.observer.query_one(is_over, &[&last]).await.unwrap().get::<_, bool>(0) {}
+        let now =
+            "SELECT pg_snapshot_xmax(s)::text, pg_snapshot_xmin(s) = pg_snapshot_xmax(s) FROM pg_current_snapshot() s";
+        let row = self.0.observer.query_one(now, &[]).await.unwrap();
+        let (last, mut is_over): (String, bool) = (row.get(0), row.get(1));
+        while !is_over {
+            let later = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8";
+            is_over = self.0.observer.query_one(later, &[&last]).await.unwrap().get(0);
+        }
     }
 }
 

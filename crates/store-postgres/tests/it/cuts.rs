@@ -6,7 +6,7 @@ use servo_store::{Append, DispatchChange, Error, Expected, LogStore, Scope, Work
 use servo_store_postgres::PostgresStore;
 
 use crate::proxy::{Direction, Proxy};
-use crate::support::{config, connect, database, runtime};
+use crate::support::{config, connect, database, run};
 
 /// Cuts per direction.
 const CUTS: i64 = 30;
@@ -92,7 +92,7 @@ async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn
 
 #[test]
 fn a_repeated_append_leaves_one_copy_wherever_it_was_cut() {
-    runtime().block_on(async {
+    run(async {
         let tally = sweep(&[Direction::Up, Direction::Down], Append::clone, |events| assert_eq!(events, 3)).await;
         assert!(tally.refused > 5 && tally.unknown_and_written > 1, "the cuts are where they should be: {tally:?}");
     });
@@ -111,7 +111,7 @@ fn an_append_repeated_under_new_keys_is_there_twice() {
         }
         append
     }
-    runtime().block_on(async {
+    run(async {
         let count = |events: usize| {
             TWICE.fetch_add(usize::from(events > 3), Ordering::Relaxed);
         };

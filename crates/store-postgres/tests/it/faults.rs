@@ -10,7 +10,7 @@ use servo_store_postgres::PostgresStore;
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
-use crate::support::{config, connect, database, owner, runtime, spawn};
+use crate::support::{config, connect, database, owner, run, spawn};
 
 fn one_more(expected: u64) -> Append {
     let run = run_id("inv_1");
@@ -56,18 +56,18 @@ async fn ended_while(lock: &str) {
 
 #[test]
 fn a_session_that_ends_while_loading_wrote_nothing() {
-    runtime().block_on(ended_while("LOCK TABLE servo.runs IN ACCESS EXCLUSIVE MODE"));
+    run(ended_while("LOCK TABLE servo.runs IN ACCESS EXCLUSIVE MODE"));
 }
 
 /// The commit was sent along, but the server never came to it.
 #[test]
 fn a_session_that_ends_while_writing_wrote_nothing() {
-    runtime().block_on(ended_while("SELECT FROM servo.runs WHERE run_id = 'inv_1' FOR UPDATE"));
+    run(ended_while("SELECT FROM servo.runs WHERE run_id = 'inv_1' FOR UPDATE"));
 }
 
 #[test]
 fn a_lock_that_is_not_to_be_had_is_worth_another_try() {
-    runtime().block_on(async {
+    run(async {
         let (_, owner, url) = prepared().await;
         let mut config = config(&url);
         config.statement_timeout = Duration::from_millis(300);
@@ -83,7 +83,7 @@ fn a_lock_that_is_not_to_be_had_is_worth_another_try() {
 
 #[test]
 fn no_free_connection_is_unavailable() {
-    runtime().block_on(async {
+    run(async {
         let (_, owner, url) = prepared().await;
         let mut config = config(&url);
         (config.tenant_connections, config.acquire_timeout) = (1, Duration::from_millis(100));
@@ -123,7 +123,7 @@ async fn failing_inserts(owner: &Client, state: &str, times: u32) {
 
 #[test]
 fn a_full_disk_is_said_so_and_keeps_nothing() {
-    runtime().block_on(async {
+    run(async {
         let (store, owner, _) = prepared().await;
         failing_inserts(&owner, "53100", 1).await;
         let error = store.append(one_more(1)).await.unwrap_err();
@@ -135,7 +135,7 @@ fn a_full_disk_is_said_so_and_keeps_nothing() {
 
 #[test]
 fn contention_is_tried_again_here() {
-    runtime().block_on(async {
+    run(async {
         for state in ["40001", "40P01"] {
             let (store, owner, _) = prepared().await;
             failing_inserts(&owner, state, 3).await;
@@ -146,7 +146,7 @@ fn contention_is_tried_again_here() {
 
 #[test]
 fn endless_contention_is_unavailable() {
-    runtime().block_on(async {
+    run(async {
         let (store, owner, _) = prepared().await;
         failing_inserts(&owner, "40001", 1_000).await;
         let error = store.append(one_more(1)).await.unwrap_err();
@@ -156,7 +156,7 @@ fn endless_contention_is_unavailable() {
 
 #[test]
 fn a_server_that_is_gone_is_unavailable() {
-    runtime().block_on(async {
+    run(async {
         let (store, owner, url) = prepared().await;
         let (database, admin) =
             (url.rsplit_once('/').unwrap().1, crate::support::owner(&crate::support::base_url()).await);

@@ -6,7 +6,7 @@ use servo_store::{AdminStore, Append, Expected, LogStore, Scope};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use crate::support::{connect, database, owner, runtime};
+use crate::support::{connect, database, owner, run};
 
 const COPY: &str =
     "INSERT INTO servo.events (run_seq, emitted_at, event_id, store_epoch, run_id, tenant_id, event_type,
@@ -34,7 +34,7 @@ async fn refusal(client: &Client, sql: &str) -> SqlState {
 // ES-005, ES-006
 #[test]
 fn sequences_and_keys_are_unique_in_the_database() {
-    runtime().block_on(async {
+    run(async {
         let (owner, _store) = prepared().await;
         let (new_key, old_key) = (vec![7_u8; 32], {
             let row = owner.query_one("SELECT idempotency_key FROM servo.events WHERE run_seq = 1", &[]).await.unwrap();
@@ -52,7 +52,7 @@ fn sequences_and_keys_are_unique_in_the_database() {
 // ES-008
 #[test]
 fn nobody_changes_or_removes_an_event() {
-    runtime().block_on(async {
+    run(async {
         let (owner, store) = prepared().await;
         let guarded = SqlState::INTEGRITY_CONSTRAINT_VIOLATION;
         for table in ["events", "blobs"] {
@@ -82,7 +82,7 @@ fn nobody_changes_or_removes_an_event() {
 // ES-008
 #[test]
 fn a_mark_opens_the_guard_for_its_own_transaction_only() {
-    runtime().block_on(async {
+    run(async {
         let (owner, store) = prepared().await;
         let mark = "UPDATE servo.runs SET trim_before = 2, trim_xid = pg_current_xact_id() WHERE run_id = 'inv_1'";
         owner.batch_execute(mark).await.unwrap();
@@ -99,7 +99,7 @@ fn a_mark_opens_the_guard_for_its_own_transaction_only() {
 
 #[test]
 fn the_writer_has_no_say_in_transaction_and_number() {
-    runtime().block_on(async {
+    run(async {
         let (owner, _store) = prepared().await;
         owner.batch_execute("SET ROLE servo_engine").await.unwrap();
         let forged = refusal(&owner, "INSERT INTO servo.events (xid) VALUES ('1')").await;
@@ -111,7 +111,7 @@ fn the_writer_has_no_say_in_transaction_and_number() {
 
 #[test]
 fn a_missing_guard_is_found() {
-    runtime().block_on(async {
+    run(async {
         let (owner, store) = prepared().await;
         assert_eq!(store.integrity().await.unwrap(), Vec::<String>::new());
         owner.batch_execute("ALTER TABLE servo.events DISABLE TRIGGER events_delete").await.unwrap();

@@ -6,14 +6,14 @@ use servo_store::testkit::fixtures::{run_id, start_append, tenant};
 use servo_store::{AdminStore, LogStore};
 use servo_store_postgres::PostgresStore;
 
-use crate::support::{config, database, runtime};
+use crate::support::{config, database, run};
 
 /// Far more than a hint takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_write_is_heard_in_this_process_and_in_others() {
-    runtime().block_on(async {
+    run(async {
         let mut config = config(&database().await);
         config.hints = true;
         let (writer, reader) =

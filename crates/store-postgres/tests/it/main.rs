@@ -5,6 +5,7 @@
 mod batch;
 mod catalog;
 mod conformance;
+mod costs;
 mod cuts;
 mod faults;
 mod guards;

@@ -4,11 +4,11 @@ use servo_store::testkit::fixtures::{run_id, start_append, tenant};
 use servo_store::{AdminStore, Error, LogStore, Position};
 use servo_store_postgres::{Config, PostgresStore};
 
-use crate::support::{bare_database, config, connect, database, owner, runtime, spawn};
+use crate::support::{bare_database, config, connect, database, owner, run, spawn};
 
 #[test]
 fn many_may_migrate_an_empty_database_at_once() {
-    runtime().block_on(async {
+    run(async {
         let url = bare_database("servo_it_migrations_at_once").await;
         let connecting: Vec<_> = (0..4)
             .map(|number| {
@@ -32,7 +32,7 @@ fn many_may_migrate_an_empty_database_at_once() {
 
 #[test]
 fn a_newer_schema_and_a_changed_migration_are_refused() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let owner = owner(&url).await;
         let newer = "INSERT INTO servo.schema_migrations (version, name, checksum) VALUES (9, 'later', 'x')";
@@ -50,7 +50,7 @@ fn a_newer_schema_and_a_changed_migration_are_refused() {
 /// A dump brings transaction ids that mean nothing where it is restored. Its events come before all new ones.
 #[test]
 fn a_restored_store_counts_on_in_a_new_epoch() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let store = connect(&url).await;
         store.append(start_append(&run_id("inv_1"), &tenant("acme"))).await.unwrap();
@@ -81,7 +81,7 @@ fn a_restored_store_counts_on_in_a_new_epoch() {
 
 #[test]
 fn a_password_is_in_no_message() {
-    runtime().block_on(async {
+    run(async {
         for url in ["postgres://user:hunter2@127.0.0.1:1/x", "postgres://user:hunter2@127.0.0.1:port/x", "hunter2"] {
             let mut config = Config::new(url);
             assert!(!format!("{config:?}").contains("hunter2"));

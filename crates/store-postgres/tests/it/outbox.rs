@@ -10,7 +10,7 @@ use servo_store::testkit::rng::Rng;
 use servo_store::{AdminStore, Append, Expected, LogStore, Position, StoredEvent};
 use servo_store_postgres::PostgresStore;
 
-use crate::support::{config, connect, connect_at, database, owner, runtime, spawn};
+use crate::support::{config, connect, connect_at, database, owner, run, spawn};
 
 /// Adds an event to a run by hand, in a transaction that stays open.
 const SLOW_WRITER: &str = "BEGIN; SET LOCAL ROLE servo_engine;
@@ -75,7 +75,7 @@ async fn late_commit(sabotage: Option<&str>) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn a_late_commit_is_not_passed_over() {
-    runtime().block_on(async {
+    run(async {
         let (before, after) = late_commit(None).await;
         assert_eq!(before, Vec::<String>::new(), "the open transaction holds the reader back");
         assert_eq!(after, ["test.slow", "test.fast", "test.noted"]);
@@ -85,7 +85,7 @@ fn a_late_commit_is_not_passed_over() {
 /// The control: a reader that goes by id passes the late commit over for ever.
 #[test]
 fn a_reader_by_id_loses_the_late_commit() {
-    runtime().block_on(async {
+    run(async {
         let (before, after) = late_commit(Some("naive-outbox")).await;
         assert_eq!(before, ["test.fast"]);
         assert_eq!(after, ["test.noted"], "test.slow is lost");
@@ -94,7 +94,7 @@ fn a_reader_by_id_loses_the_late_commit() {
 
 #[test]
 fn a_reader_that_is_held_back_can_be_noticed() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let clock = ManualClock::new();
         let store = connect_at(&url, &clock).await;
@@ -120,7 +120,7 @@ fn each_run_is_read_in_order_and_whole() {
     const RUNS: usize = 6;
     const WRITERS: u64 = 8;
     const APPENDS: usize = 25;
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         let (one, two) = (connect(&url).await, connect(&url).await);
         let runs: Vec<RunId> = (0..RUNS).map(|number| run_id(&format!("inv_{number}"))).collect();

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_store::testkit::clock::ManualClock;
@@ -14,10 +15,19 @@ use tokio_postgres::{Client, NoTls};
 /// Any number: held in the base database by whoever makes the template.
 const TEMPLATE_LOCK: i64 = 7_310_001;
 
+/// Far longer than any test takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// One per process, for all threads of a test.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap())
+}
+
+/// Runs a test that waits for conditions: should one never come true, it fails.
+pub(crate) fn run(test: impl Future<Output = ()>) {
+    let bounded = async { tokio::time::timeout(PATIENCE, test).await };
+    runtime().block_on(bounded).expect("the test comes to its end");
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests have no runtime::tasks")]

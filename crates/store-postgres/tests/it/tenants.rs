@@ -13,7 +13,7 @@ use servo_store::{Append, Error, Expected, LogStore, RunStore, Scope, StreamAppe
 use servo_store_postgres::PostgresStore;
 use tokio_postgres::error::SqlState;
 
-use crate::support::{config, connect, database, owner, runtime, spawn};
+use crate::support::{config, connect, database, owner, run, spawn};
 
 const TENANTS: [&str; 2] = ["acme", "globex"];
 const TABLES: [&str; 10] =
@@ -30,7 +30,7 @@ async fn two_tenants(store: &PostgresStore) {
 
 #[test]
 fn without_a_tenant_there_are_no_rows_and_no_inserts() {
-    runtime().block_on(async {
+    run(async {
         let url = database().await;
         two_tenants(&*connect(&url).await).await;
         let client = owner(&url).await;
@@ -61,7 +61,7 @@ fn without_a_tenant_there_are_no_rows_and_no_inserts() {
 
 #[test]
 fn an_id_of_another_tenant_is_taken() {
-    runtime().block_on(async {
+    run(async {
         let store = connect(&database().await).await;
         two_tenants(&store).await;
         let theirs = run_id("inv_acme_0");
@@ -133,7 +133,7 @@ async fn crossings_with(sabotage: Option<&str>, borrows: usize) -> usize {
 /// Here the queries do not name the tenant, so that row security alone has to hold.
 #[test]
 fn two_thousand_borrows_never_cross_tenants() {
-    runtime().block_on(async {
+    run(async {
         assert_eq!(crossings_with(Some("unnamed-tenant"), 2_000).await, 0);
     });
 }
@@ -141,7 +141,7 @@ fn two_thousand_borrows_never_cross_tenants() {
 /// The control: with neither guard the same test sees the other tenant.
 #[test]
 fn without_any_guard_tenants_cross() {
-    runtime().block_on(async {
+    run(async {
         assert!(crossings_with(Some("no-tenancy"), 40).await > 0);
     });
 }

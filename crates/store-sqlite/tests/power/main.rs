@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use servo_powercut::Recorder;
-use servo_store::{Scope, LogStore as _};
+use servo_store::{LogStore as _, Scope};
 use servo_store_sqlite::{Config, DATABASE_FILE, SqliteStore};
 
 /// Sum over all rounds.
@@ -27,13 +27,19 @@ struct Totals {
     sectors_lost: u64,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the campaign command sets it")]
+/// Whether the long campaign was asked for.
 fn full() -> bool {
     std::env::var_os("SERVO_CRASH_FULL").is_some()
 }
 
 /// Starts a worker, lets it acknowledge some appends, kills it, and says what it acknowledged per run.
-fn work(recorder: &Recorder, data: &Path, journal: &Path, seed: u64, variant: &str) -> (BTreeMap<String, u64>, servo_powercut::Recording) {
+fn work(
+    recorder: &Recorder,
+    data: &Path,
+    journal: &Path,
+    seed: u64,
+    variant: &str,
+) -> (BTreeMap<String, u64>, servo_powercut::Recording) {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
     command
         .args(["worker::worker", "--exact", "--nocapture", "--test-threads=1"])

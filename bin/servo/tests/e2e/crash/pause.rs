@@ -80,7 +80,8 @@ async fn crash_pause_of_the_holder_never_lets_a_stale_scheduler_write() {
     let config = configuration(folder.path(), &admin, &format!("servo_pause_{}", std::process::id()));
     let servers = [Servo::server(&config, &[]), Servo::server(&config, &[])].map(|s| s.expect("it starts"));
     let (api, mut dice, mut ledger) = (Api::new(), Dice::new(14), Ledger::default());
-    let steps = json!([{"stepId": "a", "with": {"sleepMs": 30}}, {"stepId": "b", "dependsOn": ["a"], "with": {"sleepMs": 30}}]);
+    let steps =
+        json!([{"stepId": "a", "with": {"sleepMs": 30}}, {"stepId": "b", "dependsOn": ["a"], "with": {"sleepMs": 30}}]);
     let plan = json!({"planId": "pause", "planVersion": "1", "schemaVersion": "v1", "steps": steps});
     let mut takeovers = 0;
     for round in 0..pauses {

@@ -42,7 +42,8 @@ fn way(point: &str) -> Way {
 }
 
 fn plan(filler: usize) -> Value {
-    let with = json!({"artifacts": [{"uri": format!("s3://bucket/{}", "x".repeat(filler.min(1_900))), "kind": "filler"}]});
+    let with =
+        json!({"artifacts": [{"uri": format!("s3://bucket/{}", "x".repeat(filler.min(1_900))), "kind": "filler"}]});
     let mut steps = vec![json!({"stepId": "a", "with": with, "retry": {"maxAttempts": 2}})];
     steps.push(json!({"stepId": "b", "dependsOn": ["a"]}));
     json!({"planId": "points", "planVersion": "1", "schemaVersion": "v1", "steps": steps})

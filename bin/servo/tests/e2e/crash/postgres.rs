@@ -27,7 +27,10 @@ impl Cluster {
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
         let cluster = Self { folder, port };
         cluster.give_away();
-        cluster.run("initdb", &["-D", cluster.data().to_str().expect("utf-8"), "-U", "servo_owner", "-A", "trust", "--no-sync"]);
+        cluster.run(
+            "initdb",
+            &["-D", cluster.data().to_str().expect("utf-8"), "-U", "servo_owner", "-A", "trust", "--no-sync"],
+        );
         let settings = format!(
             "port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nfsync = on\n\
              synchronous_commit = on\nmax_connections = 60\n",

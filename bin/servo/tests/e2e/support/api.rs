@@ -12,7 +12,10 @@ pub(crate) struct Api {
 /// What a start led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Start {
-    Acked { run_id: String, created: bool },
+    Acked {
+        run_id: String,
+        created: bool,
+    },
     Refused(u16, String),
     /// The connection broke: it may or may not have happened.
     Unknown,

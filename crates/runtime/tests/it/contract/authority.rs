@@ -102,7 +102,12 @@ fn a_paused_scheduler_is_fenced_when_it_comes_back() {
         let first = world.leader();
         let second = world.node();
         let runs: Vec<_> = (0..4)
-            .map(|_| world.run(&second, json!([{"stepId": "a", "with": {"sleepMs": 1_000}}, {"stepId": "b", "dependsOn": ["a"]}])))
+            .map(|_| {
+                world.run(
+                    &second,
+                    json!([{"stepId": "a", "with": {"sleepMs": 1_000}}, {"stepId": "b", "dependsOn": ["a"]}]),
+                )
+            })
             .collect();
         world.pass_ms(seed * 200);
         world.cluster.sim.pause(first.id);

@@ -7,9 +7,9 @@ use serde_json::json;
 use servo_model::contract::{Backlog, DispatchState, RuntimeCommand, RuntimeEvent};
 use servo_model::{RunId, RunStatus};
 use servo_runtime::{Contract, Error, Ids};
+use servo_sim::NodeId;
 use servo_sim::dice::Dice;
 use servo_sim::faults::{Fault, NthFails};
-use servo_sim::NodeId;
 use servo_store::WorkStore;
 
 use crate::world::World;
@@ -36,7 +36,9 @@ fn the_same_request_is_queued_once() {
     let world = World::new(1);
     for _ in 0..3 {
         let executed = world.command(&queue("r1"), None).unwrap();
-        assert!(matches!(&executed.events[..], [RuntimeEvent::DispatchQueued { request_id, .. }] if request_id == "r1"));
+        assert!(
+            matches!(&executed.events[..], [RuntimeEvent::DispatchQueued { request_id, .. }] if request_id == "r1")
+        );
     }
     world.command(&notified("r1"), None).unwrap();
     world.command(&queue("r1"), None).unwrap();
@@ -64,13 +66,14 @@ fn requests_at_once_are_queued_once() {
 #[test]
 fn only_the_allowed_moves_are_made_and_the_state_is_named() {
     type Move = fn(&str) -> String;
-    let moves: [(Move, DispatchState); 3] = [
-        (notified, DispatchState::Notified),
-        (delivered, DispatchState::Delivered),
-        (failed, DispatchState::Failed),
+    let moves: [(Move, DispatchState); 3] =
+        [(notified, DispatchState::Notified), (delivered, DispatchState::Delivered), (failed, DispatchState::Failed)];
+    let ways: [(&str, &[Move]); 4] = [
+        ("pending", &[]),
+        ("notified", &[notified]),
+        ("delivered", &[notified, delivered]),
+        ("failed", &[notified, failed]),
     ];
-    let ways: [(&str, &[Move]); 4] =
-        [("pending", &[]), ("notified", &[notified]), ("delivered", &[notified, delivered]), ("failed", &[notified, failed])];
     let world = World::new(3);
     let mut allowed = Vec::new();
     for (from, way) in ways {
@@ -141,7 +144,8 @@ fn counts_are_those_of_a_naive_model_after_any_commands() {
 fn steps_of_runs_go_through_the_backlog() {
     let world = World::new(4);
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "with": {"outcome": "fail"}}]));
+    let run_id = world
+        .run(&node, json!([{"stepId": "a", "with": {"sleepMs": 5_000}}, {"stepId": "b", "with": {"outcome": "fail"}}]));
     world.wait_in_flight(&node, &run_id);
     world.pass_ms(1_000);
     assert_eq!(world.runtime_snapshot().backlog, Backlog { notified: 1, failed: 1, ..Backlog::default() });

@@ -93,7 +93,9 @@ fn a_take_over_is_a_recovery() {
     world.wait_status(&second, &run_id, RunStatus::Completed);
     let worker = second.runtime.owner().to_owned();
     let events = world.contract_events();
-    assert!(events.contains(&RuntimeEvent::WorkerRecovered { worker: worker.clone(), recovery: "relaunch".to_owned() }));
+    assert!(
+        events.contains(&RuntimeEvent::WorkerRecovered { worker: worker.clone(), recovery: "relaunch".to_owned() })
+    );
     assert!(events.contains(&RuntimeEvent::WorkerAssigned { worker, task_id: format!("{run_id}/a/1") }));
 }
 

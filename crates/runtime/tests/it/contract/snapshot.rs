@@ -41,7 +41,8 @@ const EXAMPLE: &str = r#"{
 fn the_example_comes_out_exactly_and_goes_stale_with_its_lease() {
     let world = World::new(1);
     world.cluster.sim.clock().jump_to(Timestamp::parse("2026-03-19T01:00:00Z").unwrap());
-    let acquire = r#"{"command":"AcquireAuthority","owner":"w1","lease_id":"l1","leased_until":"2026-03-19T02:00:00Z"}"#;
+    let acquire =
+        r#"{"command":"AcquireAuthority","owner":"w1","lease_id":"l1","leased_until":"2026-03-19T02:00:00Z"}"#;
     world.command(acquire, None).unwrap();
     world.command(r#"{"command":"QueueDispatch","request_id":"req-1","target":"worker-2"}"#, None).unwrap();
     let executed = world.command(r#"{"command":"CaptureSnapshot"}"#, None).unwrap();
@@ -66,9 +67,12 @@ fn readiness_follows_the_authority_of_the_running_system() {
     let world = World::new(2);
     let nothing = world.runtime_snapshot();
     assert_eq!(nothing.readiness.reasons, ["no authority is held"]);
-    assert_eq!(serde_json::to_value(&nothing.authority).unwrap(), json!({
-        "owner": null, "lease_id": null, "leased_until": null, "stale": false, "stale_reason": null,
-    }));
+    assert_eq!(
+        serde_json::to_value(&nothing.authority).unwrap(),
+        json!({
+            "owner": null, "lease_id": null, "leased_until": null, "stale": false, "stale_reason": null,
+        })
+    );
     let node = world.leader();
     let runtime = node.runtime.clone();
     let ready = world.block_on(async move { runtime.snapshot().await }).unwrap();

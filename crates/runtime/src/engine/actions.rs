@@ -1,0 +1,93 @@
+//! From the machine's actions to rows and wake-ups.
+
+use servo_machine::Action;
+use servo_model::{RunId, RunState};
+use servo_store::StreamAppend;
+use servo_store::dispatch::{DispatchChange, DispatchStep};
+use servo_store::log::QueueChange;
+
+use super::{Engine, Order};
+
+impl Engine {
+    /// Actions that must not be lost become rows of the same transaction.
+    pub(super) fn apply_actions(&self, order: &Order, state: &RunState, actions: &[Action], stream: &mut StreamAppend) {
+        let epoch = order.fence.map_or(0, |fence| fence.epoch);
+        let target = state.plan.as_ref().map_or("", |plan| plan.engine_type.as_str());
+        let request = |step_id: &servo_model::StepId, attempt: u32| {
+            let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
+            (step.request_id(&order.run_id), step)
+        };
+        for action in actions {
+            let change = match action {
+                Action::Enqueue { not_before } => {
+                    stream.queue = QueueChange::Put { not_before: *not_before };
+                    continue;
+                }
+                Action::Dequeue => {
+                    stream.queue = QueueChange::Remove { leased_by: order.queue_lease.clone() };
+                    continue;
+                }
+                Action::Dispatch { step_id, attempt } => {
+                    let (request_id, step) = request(step_id, *attempt);
+                    DispatchChange::Queue { request_id, target: target.to_owned(), step: Some(step) }
+                }
+                Action::Withdraw { step_id, attempt } => {
+                    DispatchChange::Withdraw { request_id: request(step_id, *attempt).0 }
+                }
+                Action::Notify { step_id, attempt } => DispatchChange::Notify {
+                    request_id: request(step_id, *attempt).0,
+                    channel: order.emitted_by.clone(),
+                    epoch,
+                },
+                Action::Adopt { step_id, attempt } => {
+                    DispatchChange::Adopt { request_id: request(step_id, *attempt).0, epoch }
+                }
+                Action::Deliver { step_id, attempt } => {
+                    DispatchChange::Deliver { request_id: request(step_id, *attempt).0 }
+                }
+                Action::Abandon { step_id, attempt, reason } => {
+                    DispatchChange::Fail { request_id: request(step_id, *attempt).0, reason: reason.clone() }
+                }
+                Action::CancelInFlight | Action::Alert { .. } => continue,
+            };
+            stream.dispatches.push(change);
+        }
+    }
+
+    pub(super) fn wake_for(&self, run_id: &RunId, actions: &[Action], grew: bool, timer: bool) {
+        let wake = &self.inner.wake;
+        for action in actions {
+            match action {
+                Action::Dispatch { .. } => wake.dispatch.notify_one(),
+                Action::Enqueue { .. } => wake.queue.notify_one(),
+                Action::CancelInFlight => self.inner.in_flight.cancel_run(run_id),
+                Action::Alert { code, message } => {
+                    tracing::warn!(run_id = %run_id, alert = code.as_str(), "{message}");
+                }
+                _ => {}
+            }
+        }
+        if timer {
+            wake.timers.notify_one();
+        }
+        if grew {
+            wake.log_grew();
+        }
+    }
+}
+
+/// Leaves out what would end dispatches that are not there.
+pub(super) fn leave_out(absent: &[String], stream: &mut StreamAppend) {
+    stream.dispatches.retain(|change| ended(change).is_none_or(|request_id| !absent.contains(request_id)));
+}
+
+/// The dispatch that a change ends.
+fn ended(change: &DispatchChange) -> Option<&String> {
+    match change {
+        DispatchChange::Deliver { request_id } | DispatchChange::Fail { request_id, .. } => Some(request_id),
+        DispatchChange::Queue { .. }
+        | DispatchChange::Notify { .. }
+        | DispatchChange::Adopt { .. }
+        | DispatchChange::Withdraw { .. } => None,
+    }
+}
