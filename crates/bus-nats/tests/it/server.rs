@@ -19,6 +19,7 @@ fn program() -> String {
     std::env::var("SERVO_TEST_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned())
 }
 
+#[expect(clippy::zombie_processes, reason = "the caller waits for it, or the test fails")]
 fn spawn(port: u16, folder: &TempDir) -> Child {
     let child = Command::new(program())
         .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"])

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use servo_canon::Digest;
 use servo_model::RunId;
 use servo_store::testkit::clock::ManualClock;
 use servo_store::testkit::fixtures::{add, fresh_event, run_id, start_append, tenant};
@@ -111,6 +112,39 @@ fn a_reader_that_is_held_back_can_be_noticed() {
         assert_eq!(age().await, 5_000);
         writer.batch_execute("ROLLBACK").await.unwrap();
         while age().await > 0 {}
+    });
+}
+
+/// Otherwise it could write a run's later event under an older transaction id than the writer it waited for, and a
+/// reader, who goes by transaction, would see them in the wrong order.
+#[test]
+fn a_transaction_gets_its_id_after_its_last_lock() {
+    run(async {
+        let url = database().await;
+        let store = connect(&url).await;
+        let acme = tenant("acme");
+        let mut runs = [run_id("inv_1"), run_id("inv_2")];
+        for run in &runs {
+            store.append(start_append(run, &acme)).await.unwrap();
+        }
+        // As the store counts them: the first eight bytes of a digest. Locks are taken in that order.
+        let lock = |run: &RunId| {
+            let digest = Digest::of_parts(&["run", run.as_str()], '|');
+            i64::from_be_bytes(digest.as_bytes()[..8].try_into().unwrap())
+        };
+        runs.sort_by_key(lock);
+        let (holder, observer) = (owner(&url).await, owner(&url).await);
+        holder.execute("SELECT pg_advisory_lock($1)", &[&lock(&runs[1])]).await.unwrap();
+        let streams = runs.each_ref().map(|run| add(run, &acme, Expected::Seq(1), vec![fresh_event(run)]));
+        let append = spawn(async move { store.append(Append { streams: streams.into(), ..Append::default() }).await });
+        let waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        while observer.query(waits, &[]).await.unwrap().is_empty() {}
+        let between: String = observer.query_one("SELECT pg_current_xact_id()::text", &[]).await.unwrap().get(0);
+        holder.execute("SELECT pg_advisory_unlock($1)", &[&lock(&runs[1])]).await.unwrap();
+        append.await.unwrap().unwrap();
+        let later = "SELECT count(*) FROM servo.events WHERE run_seq = 2 AND xid > $1::text::xid8";
+        assert_eq!(observer.query_one(later, &[&between]).await.unwrap().get::<_, i64>(0), 2);
     });
 }
 
