@@ -9,6 +9,7 @@ use servo_model::alert::{AlertCode, Severity};
 use servo_model::snapshot::Substatus;
 use servo_model::{RunStatus, StepStatus};
 use servo_runtime::Error;
+use servo_sim::faults::{Fate, Scripted};
 use servo_sim::recorder::RecordingAdapter;
 use servo_store::WorkStore;
 
@@ -245,4 +246,33 @@ fn a_rejected_signal_leaves_the_timer() {
     assert!(world.block_on(async move { memory.get_timer(&id).await }).unwrap().is_some());
     let next = world.leader();
     world.wait_status(&next, &run_id, RunStatus::Completed);
+}
+
+/// A dispatch that its run did not want when it was to be handed out is taken back; unless the run was resumed meanwhile,
+/// on another node: then it is a new dispatch under the same id, and wanted.
+#[test]
+fn a_late_withdrawal_does_not_take_a_new_dispatch() {
+    let faults = Arc::new(Scripted::default());
+    let world = World::with(11, |cluster| {
+        cluster.faults = faults.clone();
+        cluster.config.dispatch.in_flight_max = 1;
+        // So that no renewal comes between.
+        cluster.config.authority.lease_ms = 600_000;
+    });
+    let leader = world.leader();
+    let other = world.node();
+    let run_id = world.run(&leader, json!([{"stepId": "a", "with": {"sleepMs": 3_000}}, {"stepId": "b"}]));
+    world.wait_in_flight(&leader, &run_id);
+    // `b` waits for the slot, with its dispatch in the scheduler's hand, and the run is paused under it.
+    world.pass_ms(500);
+    world.signal(&other, &run_id, "p", SignalKind::Pause).unwrap();
+    faults.slow("get_dispatch", 500);
+    world.wait_until("a is done", || world.count(&run_id, "StepCompleted") == 1);
+    // Now the start of `b` is refused, and its withdrawal is on its way for a while.
+    world.pass_ms(100);
+    faults.next("append", 1, Fate { before_ms: 2_000, ..Fate::default() });
+    world.pass_ms(1_000);
+    world.signal(&other, &run_id, "r", SignalKind::Resume).unwrap();
+    assert_eq!(world.runtime_snapshot().backlog.pending, 1);
+    world.wait_status(&leader, &run_id, RunStatus::Completed);
 }

@@ -352,3 +352,20 @@ fn a_reconciler_killed_anywhere_starts_nothing_twice() {
         world.verify();
     }
 }
+
+/// ES-072: a start whose answer was lost, and which could not be looked up, is found again by the next try.
+#[test]
+fn a_start_whose_answer_is_lost_is_one_run() {
+    let faults = Arc::new(Scripted::default());
+    let world = World::with(9, |cluster| cluster.faults = faults.clone());
+    let node = world.leader();
+    let fate = |fault| servo_sim::faults::Fate { fault: Some(fault), ..Default::default() };
+    faults.next("append", 1, fate(Fault::ExecuteThenUnavailable));
+    faults.next("read_run", 3, fate(Fault::Unavailable));
+    let started = world.start(&node, long()).unwrap();
+    assert!(started.created);
+    assert_eq!(started.snapshot.status, RunStatus::Running);
+    assert_eq!(world.rows().len(), 1);
+    assert_eq!(world.count(&started.run_id, "RunQueued"), 1);
+    world.wait_status(&node, &started.run_id, RunStatus::Completed);
+}

@@ -1,5 +1,6 @@
 //! Runs as files, and ending or removing single runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -9,6 +10,7 @@ use servo_model::{RunId, RunStatus, TenantId};
 use servo_runtime::Error;
 use servo_runtime::transfer::RunFile;
 use servo_sim::Node;
+use servo_sim::faults::{Fate, Fault, Scripted};
 use servo_store::Scope;
 
 use crate::world::{World, plan, signal};
@@ -185,4 +187,18 @@ fn a_deleted_run_is_gone_and_its_request_can_be_made_again() {
     assert!(again.created && again.run_id != run_id);
     world.wait_status(&node, &again.run_id, RunStatus::Completed);
     world.verify();
+}
+
+/// What was done is reported as done, also when the store's answer got lost.
+#[test]
+fn an_end_whose_answer_is_lost_is_an_end() {
+    let faults = Arc::new(Scripted::default());
+    let world = World::with(9, |cluster| cluster.faults = faults.clone());
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
+    world.wait_in_flight(&node, &run_id);
+    faults.next("append", 1, Fate { fault: Some(Fault::ExecuteThenUnavailable), ..Fate::default() });
+    let (engine, id) = (node.runtime.engine().clone(), run_id.clone());
+    world.block_on(async move { engine.terminate(&Scope::System, &id, "operator", "enough").await }).unwrap();
+    assert_eq!(world.count(&run_id, "RunCancelled"), 1);
 }

@@ -7,6 +7,7 @@ mod catalog;
 mod conformance;
 mod costs;
 mod cuts;
+mod differential;
 mod faults;
 mod guards;
 mod hints;
