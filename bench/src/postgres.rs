@@ -13,9 +13,9 @@ use crate::{APPENDERS, Args, rows, sqlite};
 
 /// Each client has its own run; a shared sequence gives growing numbers, as an appender would.
 const SCRIPT: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at, \
-     emitted_by, occurred_at, payload, blob_digest) VALUES (lpad(:client_id::text, 36, 'b'), nextval('bench_seq'), \
-     'default', gen_random_uuid(), 'StepCompleted', sha256((:client_id || '|' || currval('bench_seq'))::bytea), :at, \
-     'engine', NULL, :payload, NULL);\n";
+     emitted_by, occurred_at, payload, blob_digest, store_epoch) VALUES (lpad(:client_id::text, 36, 'b'), nextval('public.bench_seq'), \
+     'default', gen_random_uuid(), 'StepCompleted', sha256((:client_id || '|' || currval('public.bench_seq'))::bytea), :at, \
+     'engine', NULL, :payload, NULL, 1);\n";
 
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let Ok(url) = std::env::var("SERVO_TEST_POSTGRES_URL") else {
@@ -85,7 +85,7 @@ fn pgbench(args: &Args, database: &Database) -> Result<f64> {
     )?;
     psql(
         &database.url,
-        "SET ROLE servo_app; SET app.tenants = 'default'; \
+        "SET search_path = servo; SET ROLE servo_app; SET app.tenants = 'default'; \
          INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, created_at, changed_seq) \
          SELECT lpad(n::text, 36, 'b'), 'default', '', '', 'bench', '1', 'RUNNING', 'running', 0, 1 FROM generate_series(0, 63) n \
          ON CONFLICT DO NOTHING",
@@ -100,7 +100,7 @@ fn pgbench(args: &Args, database: &Database) -> Result<f64> {
         .args(["-n", "-M", "prepared", "-c", &clients, "-j", "2", "-T", &seconds, "-D", &payload, "-D", &at, "-f"])
         .arg(script.path())
         .arg(&database.url)
-        .env("PGOPTIONS", "-c role=servo_app -c app.tenants=default")
+        .env("PGOPTIONS", "-c role=servo_app -c app.tenants=default -c search_path=servo")
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let tps = text.lines().find_map(|line| line.strip_prefix("tps = ")).and_then(|rest| rest.split(' ').next());

@@ -48,6 +48,11 @@ pub(crate) fn has_nextest(root: &Path) -> bool {
     process::succeeds(cargo(root, "nextest").arg("--version"))
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
 /// The binary with its broken variants in it, each off until a test chooses it. Everywhere the same, so that nothing is
 /// built twice.
 pub(crate) const SABOTAGE: [&str; 2] = ["--features", "servo/sabotage"];

@@ -23,6 +23,9 @@ use crate::store::Core;
 /// An append that others get in the way of is tried this often.
 const ATTEMPTS_MAX: u32 = 5;
 
+/// When so many single appends of a refused batch have waited for nothing, the others need not try.
+const IN_VAIN_MAX: u32 = 3;
+
 /// Why a transaction did not come to its end.
 enum Stop {
     /// For everybody in it.
@@ -38,14 +41,22 @@ pub(crate) async fn commit(core: &Core, appends: &[Append]) -> Vec<Result<Append
     let together: Vec<_> = appends.iter().filter(|append| !crosses_tenants(append)).collect();
     let mut batch = if together.len() > 1 { Box::pin(transact(core, &together)).await } else { Err(Stop::Apart) };
     let mut answers = Vec::with_capacity(appends.len());
+    let mut in_vain = 0;
     for append in appends {
         answers.push(match &mut batch {
             Ok(answers) if !crosses_tenants(append) => answers.pop_front().unwrap_or(Err(Error::Closed)),
             Err(Stop::Error(error)) if !crosses_tenants(append) => Err(error.clone()),
+            _ if in_vain >= IN_VAIN_MAX => Err(unavailable("the database cannot do this now")),
             _ => Box::pin(alone(core, append)).await,
         });
+        in_vain += u32::from(matches!(answers.last(), Some(Err(Error::Unavailable { .. }))));
     }
     answers
+}
+
+/// Nothing was written.
+fn unavailable(detail: &str) -> Error {
+    Error::Unavailable { detail: detail.to_owned(), maybe_written: false }
 }
 
 /// The operator's word on a dispatch rides on the system stream, whoever's dispatch it is.
@@ -70,7 +81,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
             Err(Stop::Refused(_) | Stop::Apart) => {}
         }
     }
-    Err(Error::Unavailable { detail: "others change the same rows".to_owned(), maybe_written: false })
+    Err(unavailable("others change the same rows"))
 }
 
 /// The error for an id that exists with another tenant. An append that starts several runs may name the wrong one of

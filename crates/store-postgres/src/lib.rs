@@ -6,7 +6,8 @@
 //! stays below every open one sees each run in order and misses nothing (`sql::log`).
 //!
 //! Rows are guarded twice: queries name the tenant, and row security lets a connection see only the tenants that its
-//! transaction has named (`pool`, `migrations/`). Polling is the truth; LISTEN and NOTIFY only shorten a wait (`hint`).
+//! transaction has named (`pool`, `migrations/`). All tables are in the schema `servo`. Polling is the truth; LISTEN and
+//! NOTIFY only shorten a wait (`hint`).
 //!
 //! This crate starts tasks of its own (two writers, the hint's listener and notifier), all in `tasks`, all gone after
 //! `close`.

@@ -39,7 +39,6 @@ pub(crate) struct Core {
 impl PostgresStore {
     /// Migrates the database if it must be and opens the store. Needs a tokio runtime, and goes on needing it.
     pub async fn connect(config: Config) -> Result<Self> {
-        config.check()?;
         migrate::migrate(&config).await?;
         let core = Arc::new(Core {
             pools: Pools::new(&config)?,

@@ -2,7 +2,7 @@
 //! answer says truly whether the write may have happened.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use servo_store::testkit::fixtures::{add, fresh_event, run_id, start_append, tenant};
 use servo_store::{Append, Appended, Error, Expected, LogStore, Result, RunStore, Scope};
@@ -78,6 +78,26 @@ fn a_lock_that_is_not_to_be_had_is_worth_another_try() {
         assert_eq!(error.retry(), servo_store::error::Retry::Later);
         owner.batch_execute("ROLLBACK").await.unwrap();
         store.append(one_more(1)).await.unwrap();
+    });
+}
+
+/// One by one they would wait for the lock sixty-four times.
+#[test]
+fn a_batch_does_not_wait_for_each_of_its_appends() {
+    run(async {
+        let (_, owner, url) = prepared().await;
+        let mut config = config(&url);
+        // A third of it is spent on a lock.
+        config.statement_timeout = Duration::from_secs(3);
+        let store = Arc::new(PostgresStore::connect(config).await.unwrap());
+        owner.batch_execute("BEGIN; LOCK TABLE servo.events IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        let began = Instant::now();
+        let appends: Vec<_> = (0..64).map(|_| begin(&store, &one_more(1))).collect();
+        for append in appends {
+            let error = append.await.unwrap().unwrap_err();
+            assert!(matches!(error, Error::Unavailable { maybe_written: false, .. }), "{error:?}");
+        }
+        assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     });
 }
 

@@ -8,7 +8,7 @@ use crate::rows;
 use crate::store::PostgresStore;
 
 /// Each gives a text per finding, a few at most.
-const CHECKS: [&str; 9] = [
+const CHECKS: [&str; 10] = [
     "SELECT 'run ' || r.run_id || ' has no events' AS finding FROM runs r
         WHERE r.run_id <> '_system' AND NOT EXISTS (SELECT FROM events e WHERE e.run_id = r.run_id) LIMIT 20",
     "SELECT 'event ' || e.run_seq || ' of run ' || e.run_id || ' has lost its payload' AS finding FROM events e
@@ -28,6 +28,10 @@ const CHECKS: [&str; 9] = [
             AND NOT (c.relrowsecurity AND c.relforcerowsecurity)",
     "SELECT 'role ' || rolname || ' is exempt from row security' AS finding FROM pg_roles
         WHERE rolname IN ('servo_app', 'servo_engine') AND (rolsuper OR rolbypassrls)",
+    // Older minor versions let statistics show rows past row security (CVE-2025-8713).
+    "SELECT 'PostgreSQL ' || current_setting('server_version') || ' does not hold row security: update it' AS finding
+        FROM (VALUES (15, 14), (16, 10), (17, 6)) AS fixed (major, minor)
+        WHERE current_setting('server_version_num')::int BETWEEN major * 10000 AND major * 10000 + minor - 1",
     "SELECT 'index ' || i.indexrelid::regclass || ' is not valid' AS finding FROM pg_index i
         JOIN pg_class c ON c.oid = i.indrelid
         WHERE c.relnamespace = 'servo'::regnamespace AND NOT i.indisvalid",
