@@ -42,10 +42,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut counts = None;
     if let Some(environment) = phases.run("environment", || Environment::start(Durability::Fast)) {
         if workspace::has_nextest(&root) {
-            phases.run("tests", || nextest(&root, &environment, lane, passthrough));
             if lane == Lane::Full {
                 phases.run("doc tests", || process::run(environment.apply(&mut doc_tests(&root))));
             }
+            // Last, so that the summary of the real tests closes the run.
+            phases.run("tests", || nextest(&root, &environment, lane, passthrough));
         } else {
             counts = Some(without_nextest(&root, &environment, lane, passthrough, &mut phases));
         }
