@@ -74,3 +74,20 @@ pub fn clip(text: &str) -> &str {
     }
     &text[..end]
 }
+
+/// Whether JSON text is nested deeper than `levels`. Counts brackets outside strings, without recursion: it stands before
+/// parsers that have some.
+pub fn is_deeper_than(json: &str, levels: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    json.bytes().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > levels
+    })
+}

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, Request};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
-use servo_model::limits::JSON_DEPTH_MAX;
+use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
 use servo_model::{Invalid, codes};
 
 use crate::app::App;
@@ -106,21 +106,9 @@ fn named_field(reason: &str) -> Option<&str> {
     rest.split_once('`').map(|(name, _)| name)
 }
 
-/// Counts brackets outside strings, without recursion.
 pub(crate) fn check_depth(text: &str, depth_max: usize) -> Answer<()> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > depth_max {
-            return Err(Invalid::new("", format!("the body is nested more than {depth_max} levels deep")).into());
-        }
+    if is_deeper_than(text, depth_max) {
+        return Err(Invalid::new("", format!("the body is nested more than {depth_max} levels deep")).into());
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use servo_canon::Digest;
 use super::body::{EventBody, UnknownBody};
 use super::{Event, shape, tolerant};
 use crate::contract::RuntimeEvent;
-use crate::limits::{ID_CHARS_MAX, JSON_DEPTH_MAX, LABEL_CHARS_MAX, fits};
+use crate::limits::{ID_CHARS_MAX, JSON_DEPTH_MAX, LABEL_CHARS_MAX, fits, is_deeper_than};
 use crate::{EventId, Invalid, RunId, Timestamp, integer, locate, text};
 
 /// Version of the stored body format. Readers of every released format stay in the code (`tests/golden`).
@@ -94,19 +94,8 @@ fn join<K: Serialize + Ord>(fields: &BTreeMap<K, Box<RawValue>>) -> String {
 
 /// Raw values are read without recursion, so depth is limited here, before anybody parses them with it.
 fn check_depth(text: &str) -> Result<(), Invalid> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > JSON_DEPTH_MAX {
-            return Err(Invalid::new("", format!("is nested more than {JSON_DEPTH_MAX} levels deep")));
-        }
+    if is_deeper_than(text, JSON_DEPTH_MAX) {
+        return Err(Invalid::new("", format!("is nested more than {JSON_DEPTH_MAX} levels deep")));
     }
     Ok(())
 }
