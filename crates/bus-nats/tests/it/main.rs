@@ -22,11 +22,22 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("not in time: {what}"))
 }
 
+/// The relay creates the stream with its first publication, which may come after the runs that it publishes have ended.
+async fn stream_when_there(context: &async_nats::jetstream::Context) -> async_nats::jetstream::stream::Stream {
+    loop {
+        match context.get_stream("SERVO_EVENTS").await {
+            Ok(stream) => return stream,
+            // The server answers each question, so this asks no faster than it can say "not yet".
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
+}
+
 /// Everything on the stream, until every wanted event has been seen: (run, sequence) to event id, in arrival order.
 async fn consume(server: &NatsServer, wanted: usize) -> Vec<(String, u64, String)> {
     let client = within("connect", async_nats::connect(server.url())).await.unwrap();
     let context = async_nats::jetstream::new(client);
-    let stream = within("stream", context.get_stream("SERVO_EVENTS")).await.unwrap();
+    let stream = within("stream", stream_when_there(&context)).await;
     let consumer =
         stream.create_consumer(async_nats::jetstream::consumer::pull::OrderedConfig::default()).await.unwrap();
     let mut messages = consumer.messages().await.unwrap();

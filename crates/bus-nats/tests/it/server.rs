@@ -1,7 +1,6 @@
 //! A NATS server of the test's own, on a port and in a folder of its own.
 
-use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use servo_bus_nats::NatsBus;
@@ -19,32 +18,40 @@ fn program() -> String {
     std::env::var("SERVO_TEST_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned())
 }
 
-#[expect(clippy::zombie_processes, reason = "the caller waits for it, or the test fails")]
-fn spawn(port: u16, folder: &TempDir) -> Child {
-    let child = Command::new(program())
-        .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"])
+/// Starts a server on this port, or on one that the server picks, and says on which.
+fn spawn(port: Option<u16>, folder: &TempDir) -> (Child, u16) {
+    let mut child = Command::new(program())
+        .args(["-js", "-a", "127.0.0.1", "-p", &port.map_or("-1".to_owned(), |port| port.to_string()), "-sd"])
+        .arg(folder.path())
+        .arg("--ports_file_dir")
         .arg(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("nats-server is not installed; `cargo xtask test` installs it");
-    // Level-triggered: the port answers, or the server is gone.
-    for _ in 0..1_000_000 {
-        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
-            let _ = stream.write_all(b"PING\r\n");
-            return child;
+    // Level-triggered: the server writes this file once its port is open, or it is gone.
+    let ports = folder.path().join(format!("nats-server_{}.ports", child.id()));
+    loop {
+        if let Some(port) = read_port(&ports) {
+            return (child, port);
         }
+        assert!(child.try_wait().unwrap().is_none(), "nats-server ended at its start");
         std::thread::yield_now();
     }
-    panic!("nats-server did not open its port");
+}
+
+/// The port in the server's own file, once it is written completely.
+fn read_port(file: &Path) -> Option<u16> {
+    let ports: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
 }
 
 impl NatsServer {
     pub(crate) fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
-        Self { child: spawn(port, &folder), port, folder }
+        let (child, port) = spawn(None, &folder);
+        Self { child, port, folder }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -57,7 +64,7 @@ impl NatsServer {
     }
 
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(self.port, &self.folder);
+        self.child = spawn(Some(self.port), &self.folder).0;
     }
 
     /// Until the bus has found the server.
