@@ -13,6 +13,7 @@ mod integer;
 pub mod invalid;
 pub mod limits;
 mod locate;
+pub mod operation;
 pub mod plan;
 pub mod projection;
 pub mod run;

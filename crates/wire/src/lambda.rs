@@ -1,0 +1,21 @@
+//! AWS Lambda's durable execution API as types, with the service's exact field names. Shared by the server, the SDK and the
+//! test kit: both ends of the same contract are written in the same words.
+//!
+//! Unknown fields are ignored on both sides, as the service and its clients do.
+
+mod api;
+mod envelope;
+mod error;
+mod history;
+mod operation;
+mod time;
+mod update;
+
+pub use api::*;
+pub use envelope::*;
+pub use error::*;
+pub use history::*;
+pub use operation::*;
+pub use servo_model::operation::{ErrorObject, OperationAction, OperationStatus, OperationType};
+pub use time::{Millis, Seconds};
+pub use update::*;

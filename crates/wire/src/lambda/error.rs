@@ -1,0 +1,75 @@
+//! What the service answers when it refuses.
+
+use serde::{Deserialize, Serialize};
+
+/// The service's refusals, by name. The name travels in the header `X-Amzn-ErrorType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorName {
+    InvalidParameterValue,
+    InvalidRequestContent,
+    CallbackTimeout,
+    ResourceNotFound,
+    DurableExecutionAlreadyStarted,
+    ResourceConflict,
+    RequestTooLarge,
+    UnsupportedMediaType,
+    TooManyRequests,
+    Service,
+    AccessDenied,
+    UnrecognizedClient,
+}
+
+impl ErrorName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorName::InvalidParameterValue => "InvalidParameterValueException",
+            ErrorName::InvalidRequestContent => "InvalidRequestContentException",
+            ErrorName::CallbackTimeout => "CallbackTimeoutException",
+            ErrorName::ResourceNotFound => "ResourceNotFoundException",
+            ErrorName::DurableExecutionAlreadyStarted => "DurableExecutionAlreadyStartedException",
+            ErrorName::ResourceConflict => "ResourceConflictException",
+            ErrorName::RequestTooLarge => "RequestTooLargeException",
+            ErrorName::UnsupportedMediaType => "UnsupportedMediaTypeException",
+            ErrorName::TooManyRequests => "TooManyRequestsException",
+            ErrorName::Service => "ServiceException",
+            ErrorName::AccessDenied => "AccessDeniedException",
+            ErrorName::UnrecognizedClient => "UnrecognizedClientException",
+        }
+    }
+
+    pub fn status(self) -> u16 {
+        match self {
+            ErrorName::InvalidParameterValue | ErrorName::InvalidRequestContent | ErrorName::CallbackTimeout => 400,
+            ErrorName::AccessDenied | ErrorName::UnrecognizedClient => 403,
+            ErrorName::ResourceNotFound => 404,
+            ErrorName::DurableExecutionAlreadyStarted | ErrorName::ResourceConflict => 409,
+            ErrorName::RequestTooLarge => 413,
+            ErrorName::UnsupportedMediaType => 415,
+            ErrorName::TooManyRequests => 429,
+            ErrorName::Service => 500,
+        }
+    }
+}
+
+/// The body of a refusal. The model spells the message with either case, by error; both are sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    #[serde(rename = "Type", default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    #[serde(rename = "Message", default)]
+    pub message: String,
+    #[serde(rename = "message", default)]
+    pub lower_message: String,
+}
+
+impl ErrorBody {
+    pub fn new(name: ErrorName, message: &str) -> Self {
+        let fault = if name.status() >= 500 { "Service" } else { "User" };
+        Self { fault: Some(fault.to_owned()), message: message.to_owned(), lower_message: message.to_owned() }
+    }
+
+    /// Whichever of the two spellings was sent.
+    pub fn text(&self) -> &str {
+        if self.message.is_empty() { &self.lower_message } else { &self.message }
+    }
+}

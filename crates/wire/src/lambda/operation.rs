@@ -1,0 +1,100 @@
+//! An operation as the service shows it.
+
+use serde::{Deserialize, Serialize};
+
+use servo_model::operation::{ErrorObject, OperationStatus, OperationType};
+
+/// `T` is how this place spells time: `Seconds` in REST answers, `Millis` in the invocation envelope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Operation<T> {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(rename = "Type")]
+    pub operation_type: OperationType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_type: Option<String>,
+    pub start_timestamp: T,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub end_timestamp: Option<T>,
+    pub status: OperationStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_details: Option<ExecutionDetails>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_details: Option<ContextDetails>,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub step_details: Option<StepDetails<T>>,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub wait_details: Option<WaitDetails<T>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_details: Option<CallbackDetails>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chained_invoke_details: Option<ChainedInvokeDetails>,
+}
+
+/// A default that asks nothing of `T`.
+fn none<T>() -> Option<T> {
+    None
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ExecutionDetails {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_payload: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ContextDetails {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_children: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct StepDetails<T> {
+    /// Attempts that have ended; the current one is the next.
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub next_attempt_timestamp: Option<T>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct WaitDetails<T> {
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub scheduled_end_timestamp: Option<T>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct CallbackDetails {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ChainedInvokeDetails {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
