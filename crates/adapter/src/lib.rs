@@ -4,6 +4,7 @@
 //! `mock` in its `RunStarted`.
 
 mod context;
+pub mod handler;
 pub mod mock;
 
 use async_trait::async_trait;
@@ -12,6 +13,7 @@ use servo_model::artifact::{SecretRef, StepOutput};
 use servo_model::{RunId, StepId, TenantId};
 
 pub use context::AttemptContext;
+pub use handler::{HandlerCall, HandlerFailure, Handlers};
 
 /// One attempt to execute.
 #[derive(Debug, Clone)]

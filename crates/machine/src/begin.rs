@@ -4,6 +4,8 @@ use servo_model::run::{IllegalRunChange, RunChange};
 use servo_model::{RunState, RunStatus, Timestamp};
 
 use crate::decision::{Action, Decision};
+use crate::execution::settle::dispatch;
+use crate::execution::start::ENGINE_TYPE;
 use crate::refusal::Refusal;
 use crate::schedule::View;
 use crate::start::{approved, started};
@@ -20,6 +22,15 @@ pub(crate) fn decide(state: &RunState, now: Timestamp) -> Result<Decision, Refus
         from @ (RunStatus::Running | RunStatus::Paused) => {
             return Err(Refusal::RunState(IllegalRunChange { from, change: RunChange::Started }));
         }
+    }
+    if state.execution.is_some() {
+        let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else {
+            return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Started }));
+        };
+        decision.fact(started(state.round, ENGINE_TYPE, plan_ref, context, now));
+        decision.act(Action::Dequeue);
+        decision.act(dispatch(1));
+        return Ok(decision);
     }
     let (Some(plan), Some(plan_ref), Some(context)) = (&state.plan, &state.plan_ref, &state.context) else {
         return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Started }));

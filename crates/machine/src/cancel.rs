@@ -1,15 +1,20 @@
 //! CANCEL: the run ends now; running code is told to stop and its later reports are refused.
 
-use servo_model::event::{EventBody, RunCancelled};
+use servo_model::event::{EventBody, ExecutionEnded, RunCancelled};
+use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::run::RunChange;
 use servo_model::{RunState, RunStatus, StepStatus};
 
 use crate::decision::{Action, Decision};
+use crate::execution::end;
 use crate::refusal::Refusal;
 use crate::schedule::View;
 
 pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision: &mut Decision) -> Result<(), Refusal> {
     let status = state.status.next(RunChange::Cancelled)?;
+    if state.execution.is_some() {
+        decision.fact(stopped(reason));
+    }
     decision.fact(EventBody::RunCancelled(RunCancelled {
         status,
         logical_attempt_id: state.round,
@@ -20,8 +25,21 @@ pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision:
     Ok(())
 }
 
+/// The same in the words of executions.
+fn stopped(reason: Option<&str>) -> EventBody {
+    let error = ErrorObject::new("Execution.Stopped", reason.unwrap_or("the run was cancelled"));
+    let (status, error) = (ExecutionStatus::Stopped, Some(error));
+    EventBody::ExecutionEnded(Box::new(ExecutionEnded { status, result: None, error }))
+}
+
 /// Takes back everything that a run which ends still has out.
 pub(crate) fn release(state: &RunState, reason: &str, decision: &mut Decision) {
+    if let Some(execution) = state.execution.as_deref() {
+        if matches!(state.status, RunStatus::Pending | RunStatus::Approved) {
+            decision.act(Action::Dequeue);
+        }
+        return end::release(execution, decision);
+    }
     if matches!(state.status, RunStatus::Pending | RunStatus::Approved) {
         decision.act(Action::Dequeue);
         return;

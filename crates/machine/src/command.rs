@@ -9,11 +9,16 @@ use servo_model::event::SignalType;
 use servo_model::{ArtifactRef, PlanRef, RunContext, SignalId, StepError, StepId, Timestamp};
 
 use crate::admit::Admission;
+use crate::execution::{ExecutionCommand, StartExecution};
 
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Creates the run, and starts it if it is admitted at once.
     Start(Box<StartRun>),
+    /// Creates the run of a function.
+    StartExecution(Box<StartExecution>),
+    /// A command about a function's execution.
+    Execution(Box<ExecutionCommand>),
     /// Starts a run that waited in the queue.
     Begin,
     /// An attempt is handed to an adapter. `occurred_at` is set when the fact could not be recorded in time and is
@@ -119,6 +124,10 @@ pub struct Policy {
     /// What to do with a result that comes after the drain timeout.
     pub late_results: LateResults,
     pub events_per_run_max: u64,
+    /// Invocations of a handler that may fail in a row before its execution does.
+    pub invocation_failures_max: u32,
+    /// The pause before the third try, doubled with each that follows. The second comes at once.
+    pub invocation_backoff_ms: u64,
 }
 
 /// The contract's two options for a task that finishes after the drain timeout.
@@ -144,6 +153,8 @@ impl Default for Policy {
             drain_timeout_ms: 5 * 60 * 1_000,
             late_results: LateResults::Accept,
             events_per_run_max: servo_model::limits::Limits::default().events_per_run_max,
+            invocation_failures_max: 5,
+            invocation_backoff_ms: 1_000,
         }
     }
 }

@@ -6,6 +6,7 @@ use servo_model::{RunState, RunStatus, StepId, Timestamp};
 
 use crate::command::{Command, Policy};
 use crate::decision::{Action, Decision};
+use crate::execution::{self, ExecutionCommand};
 use crate::refusal::Refusal;
 use crate::{begin, limit, signal, start, step, terminate, tick};
 
@@ -20,11 +21,16 @@ pub fn decide(
     let Some(state) = state else {
         return match command {
             Command::Start(start) => Ok(start::decide(start, now)),
+            Command::StartExecution(start) => Ok(execution::start::decide(start, now)),
             _ => Err(Refusal::NoRun),
         };
     };
     let mut decision = match command {
-        Command::Start(_) => return Err(Refusal::Exists),
+        Command::Start(_) | Command::StartExecution(_) => return Err(Refusal::Exists),
+        Command::Execution(command) => {
+            let execution = state.execution.as_deref().ok_or(Refusal::NoExecution)?;
+            execution::decide(state, execution, command, policy, now)?
+        }
         Command::Begin => begin::decide(state, now)?,
         Command::StartStep { step_id, attempt, occurred_at } => step::start(state, step_id, *attempt, *occurred_at)?,
         Command::TakeOver { step_id, attempt } => step::take_over(state, step_id, *attempt)?,
@@ -37,8 +43,17 @@ pub fn decide(
         Command::Terminate { by, reason } => terminate::decide(state, by, reason)?,
     };
     limit::enforce(state, command, policy, &mut decision)?;
-    wake_due(state, &mut decision, now);
+    match state.execution.as_deref() {
+        Some(_) if checkpoints(command) => {}
+        Some(execution) => execution::settle::settle(state, execution, &mut decision, now),
+        None => wake_due(state, &mut decision, now),
+    }
     Ok(decision)
+}
+
+/// A checkpoint resolves what is due itself, because its answer tells the handler.
+fn checkpoints(command: &Command) -> bool {
+    matches!(command, Command::Execution(command) if matches!(**command, ExecutionCommand::Checkpoint(_)))
 }
 
 /// Whatever the command was, also one whose refusal is recorded: attempts whose delay is over are handed out, because the

@@ -2,8 +2,9 @@
 
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
-use servo_model::{StepId, Timestamp};
+use servo_model::{RunId, StepId, Timestamp};
 
+use crate::execution::StartExecution;
 use crate::refusal::Refusal;
 
 /// Facts to record and actions to perform, in order. With a `refusal`, the facts record that something was refused.
@@ -41,11 +42,29 @@ pub enum Action {
     Deliver { step_id: StepId, attempt: u32 },
     /// The attempt failed, or its result is not wanted any more.
     Abandon { step_id: StepId, attempt: u32, reason: String },
+    /// Start the execution that an operation of this one waits for.
+    Spawn(Spawn),
     /// Tell running code to stop.
     CancelInFlight,
     /// Tell an operator.
     Alert { code: AlertCode, message: String },
 }
+
+/// An execution that another one starts and waits for.
+#[derive(Debug, Clone)]
+pub struct Spawn {
+    pub run_id: RunId,
+    pub start: Box<StartExecution>,
+}
+
+impl PartialEq for Spawn {
+    /// Runs are told apart by their ids.
+    fn eq(&self, other: &Self) -> bool {
+        self.run_id == other.run_id
+    }
+}
+
+impl Eq for Spawn {}
 
 impl Decision {
     pub(crate) fn fact(&mut self, body: EventBody) {

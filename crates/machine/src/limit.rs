@@ -3,11 +3,13 @@
 use servo_model::codes::LIMIT_EXCEEDED;
 use servo_model::event::{EventBody, RootCause, RunFailed};
 use servo_model::limits::EVENTS_RESERVED;
+use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
 use crate::cancel::release;
 use crate::command::{Command, Policy};
 use crate::decision::Decision;
+use crate::execution::end;
 use crate::refusal::Refusal;
 
 pub(crate) fn enforce(
@@ -20,7 +22,10 @@ pub(crate) fn enforce(
     if decision.facts.is_empty() || after <= policy.events_per_run_max.saturating_sub(EVENTS_RESERVED) {
         return Ok(());
     }
-    let steps = matches!(command, Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. });
+    let steps = matches!(
+        command,
+        Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. } | Command::Execution(_)
+    );
     let ends = decision.facts.iter().any(|fact| {
         matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
     });
@@ -35,6 +40,12 @@ pub(crate) fn enforce(
         return Err(refusal);
     }
     *decision = Decision::default();
+    if let Some(execution) = state.execution.as_deref() {
+        let error = ErrorObject::new(LIMIT_EXCEEDED.code, refusal.to_string());
+        end::end(state, execution, ExecutionStatus::Failed, None, Some(error), decision);
+        decision.refusal = Some(refusal);
+        return Ok(());
+    }
     decision.fact(EventBody::RunFailed(RunFailed {
         status: RunStatus::Failed,
         logical_attempt_id: state.round,

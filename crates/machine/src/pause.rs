@@ -6,6 +6,7 @@ use servo_model::{RunState, Timestamp};
 
 use crate::command::Policy;
 use crate::decision::Decision;
+use crate::execution::end::withdraw;
 use crate::refusal::Refusal;
 use crate::schedule::View;
 
@@ -23,6 +24,9 @@ pub(crate) fn decide(
         reason: reason.map(str::to_owned),
         drain_until: (state.in_flight > 0).then(|| now.plus(policy.drain_timeout())),
     }));
-    View::new(state).withdraw_all_ready(decision);
+    match state.execution.as_deref() {
+        Some(execution) => withdraw(execution, decision),
+        None => View::new(state).withdraw_all_ready(decision),
+    }
     Ok(())
 }

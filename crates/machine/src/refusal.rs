@@ -39,9 +39,26 @@ pub enum Refusal {
     EventLimit(u64),
     #[error("the run has reached its limit of {0} signals")]
     SignalLimit(usize),
+    #[error("the run executes no function")]
+    NoExecution,
+    #[error("a function has no steps to retry or skip, and an execution that has ended stays ended")]
+    NotForExecutions,
+    /// The published wording, which SDKs compare.
+    #[error("Invalid checkpoint token")]
+    StaleToken,
+    #[error("{0}")]
+    Invalid(String),
+    #[error("no operation `{0}` in this execution")]
+    NoOperation(String),
+    #[error("the callback is closed: it was answered, timed out, or its execution has ended")]
+    CallbackClosed,
 }
 
 impl Refusal {
+    pub(crate) fn invalid(message: &str) -> Self {
+        Refusal::Invalid(message.to_owned())
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Refusal::NoRun => codes::RUN_NOT_FOUND,
@@ -53,7 +70,13 @@ impl Refusal {
             | Refusal::NotReady { .. }
             | Refusal::NeedsApproval
             | Refusal::NoApprovalNeeded
-            | Refusal::NotFailed { .. } => codes::ILLEGAL_TRANSITION,
+            | Refusal::NotFailed { .. }
+            | Refusal::NoExecution
+            | Refusal::NotForExecutions
+            | Refusal::CallbackClosed => codes::ILLEGAL_TRANSITION,
+            Refusal::StaleToken => codes::ATTEMPT_SUPERSEDED,
+            Refusal::Invalid(_) => codes::SCHEMA_VALIDATION_FAILED,
+            Refusal::NoOperation(_) => codes::STEP_NOT_FOUND,
             Refusal::Closed(_) => codes::RUN_CLOSED,
             Refusal::Superseded { .. } => codes::ATTEMPT_SUPERSEDED,
             Refusal::Orphaned { .. } => codes::ORPHANED_TASK,

@@ -8,6 +8,7 @@ use servo_model::{RunState, Timestamp, codes};
 
 use crate::command::{LateResults, Policy};
 use crate::decision::{Action, Decision};
+use crate::execution::settle::dispatch;
 use crate::refusal::Refusal;
 use crate::retry::replace_lost;
 use crate::schedule::View;
@@ -20,6 +21,12 @@ pub(crate) fn decide(
 ) -> Result<(), Refusal> {
     let status = state.status.next(RunChange::Resumed)?;
     decision.fact(EventBody::RunResumed(RunResumed { status, logical_attempt_id: state.resumes + 1 }));
+    if let Some(execution) = state.execution.as_deref() {
+        if execution.wants_invocation(now) {
+            decision.act(dispatch(execution.head.invocations + 1));
+        }
+        return Ok(());
+    }
     let mut view = View::new(state);
     if state.drain_timed_out == state.pauses && policy.late_results == LateResults::Reject {
         // With late results refused, attempts that outlived the drain timeout are lost.

@@ -57,6 +57,11 @@ fn apply(
     effect: &mut Decision,
 ) -> Result<(), Refusal> {
     let reason = signal.reason.as_deref().map(clip);
+    if state.execution.is_some()
+        && matches!(signal.kind, SignalKind::RetryRun | SignalKind::RetryStep(_) | SignalKind::SkipStep(_))
+    {
+        return Err(Refusal::NotForExecutions);
+    }
     match &signal.kind {
         SignalKind::Pause => pause::decide(state, reason, policy, now, effect),
         SignalKind::Resume => resume::decide(state, policy, now, effect),

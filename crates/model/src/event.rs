@@ -6,6 +6,7 @@
 
 mod body;
 mod codec;
+mod durable;
 mod key;
 mod shape;
 mod tolerant;
@@ -16,6 +17,7 @@ use crate::{EventId, RunId, Timestamp};
 
 pub use body::*;
 pub use codec::{EventDoc, FORMAT};
+pub use durable::*;
 pub use key::{idempotency_key, run_request_key};
 
 /// One fact with its envelope.

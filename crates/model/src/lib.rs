@@ -8,6 +8,8 @@ pub mod artifact;
 pub mod codes;
 pub mod contract;
 pub mod event;
+pub mod execution;
+pub mod function;
 pub mod ids;
 mod integer;
 pub mod invalid;
@@ -26,6 +28,7 @@ pub mod time;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};
 pub use event::{Event, EventBody};
+pub use execution::Execution;
 pub use ids::{EventId, PlanId, RunId, SignalId, StepId, TenantId};
 pub use invalid::Invalid;
 pub use plan::{Plan, PlanRef, PlanStep, RunContext};

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
 
 use crate::event::{RootCause, SignalType, SkipCause};
+use crate::execution::Execution;
 use crate::plan::{Plan, PlanRef, RunContext};
 use crate::{ArtifactRef, Event, RunId, RunStatus, SignalId, StepError, StepId, StepStatus, TenantId, Timestamp};
 
@@ -66,6 +67,9 @@ pub struct RunState {
     /// All of them, in order: when the first one is retried, the next one is the cause.
     #[serde(default)]
     failures: Vec<u32>,
+    /// Set when the run executes a function instead of a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Box<Execution>>,
 }
 
 /// One step with its current attempt; earlier attempts are kept as they ended.
@@ -163,6 +167,7 @@ impl RunState {
             root_cause: None,
             first_failure: None,
             failures: Vec::new(),
+            execution: None,
         }
     }
 
@@ -217,6 +222,7 @@ impl RunState {
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         match self.status {
             RunStatus::Paused if self.is_draining() => self.drain_until,
+            RunStatus::Running if self.execution.is_some() => self.execution.as_ref()?.next_due(now),
             RunStatus::Running => self.delayed.iter().map(|(due, _)| *due).find(|due| *due > now),
             _ => None,
         }
@@ -227,6 +233,15 @@ impl RunState {
         match self.status {
             RunStatus::Running if self.in_flight == 0 => self.delayed.first().map(|(due, _)| *due),
             _ => None,
+        }
+    }
+
+    /// Nothing runs, and nothing will before a time has come or somebody has acted.
+    pub fn is_suspended(&self) -> bool {
+        match (&self.execution, self.status) {
+            (Some(execution), RunStatus::Running) => execution.is_suspended(),
+            (None, RunStatus::Running) => self.waits_until().is_some(),
+            (_, status) => status == RunStatus::Paused,
         }
     }
 
@@ -244,6 +259,7 @@ impl RunState {
     /// Rough bytes in memory, for the cache's limit.
     pub fn weight_bytes(&self) -> usize {
         let steps: usize = self.steps.iter().map(|s| 400 + s.past.len() * 200 + s.attempt.artifacts.len() * 200).sum();
-        1_000 + steps * 2 + self.signals.len() * 150
+        let execution = self.execution.as_ref().map_or(0, |execution| execution.weight_bytes());
+        1_000 + steps * 2 + self.signals.len() * 150 + execution
     }
 }

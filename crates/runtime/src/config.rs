@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use servo_machine::{OverloadPolicy, Policy};
+use servo_model::function::Place;
 use servo_model::limits::Limits;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub struct RuntimeConfig {
     pub dispatch: DispatchConfig,
     pub outbox: OutboxConfig,
     pub retention: RetentionConfig,
+    /// Where ARNs say that we are.
+    pub place: Place,
     /// Memory for folded runs, in bytes.
     pub cache_bytes_max: usize,
     /// How often a loop looks for work that nobody told it about.
@@ -37,6 +40,7 @@ impl Default for RuntimeConfig {
             dispatch: DispatchConfig::default(),
             outbox: OutboxConfig::default(),
             retention: RetentionConfig::default(),
+            place: Place::default(),
             cache_bytes_max: 64 * 1024 * 1024,
             poll_ms: 1_000,
             shutdown_grace_ms: 10_000,

@@ -7,10 +7,13 @@ mod actions;
 mod admission;
 mod cache;
 mod commit;
+mod endings;
 mod error;
+mod function;
 mod now;
 mod outcome;
 mod read;
+mod spawn;
 mod start;
 mod withdraw;
 
@@ -29,6 +32,7 @@ use crate::wake::Wake;
 
 use admission::Admissions;
 use cache::Cache;
+use endings::Endings;
 pub use error::Error;
 pub use outcome::Outcome;
 pub use start::{StartRequest, Started};
@@ -55,6 +59,8 @@ pub struct Order {
     pub queue_lease: Option<String>,
     /// Only with the first command of a new run.
     pub request_key: Option<Digest>,
+    /// Decide on what every node has recorded, also if nothing comes of it.
+    pub fresh: bool,
     /// When the store's clock called a timer due.
     pub due_at: Option<Timestamp>,
     pub patience: Patience,
@@ -71,6 +77,7 @@ impl Order {
             queue_lease: None,
             request_key: None,
             due_at: None,
+            fresh: false,
             patience: Patience::Request,
         }
     }
@@ -89,6 +96,9 @@ pub(crate) struct Inner {
     pub config: Arc<RuntimeConfig>,
     pub wake: Arc<Wake>,
     pub in_flight: InFlight,
+    /// Only this process writes to the store.
+    pub single_process: bool,
+    pub endings: Endings,
     pub shutdown: crate::Shutdown,
     cache: Cache,
     offset: now::Offset,
@@ -108,6 +118,7 @@ impl Engine {
         ids: Arc<Ids>,
         config: Arc<RuntimeConfig>,
         shutdown: crate::Shutdown,
+        single_process: bool,
     ) -> Self {
         let cache = Cache::new(config.cache_bytes_max);
         let inner = Inner {
@@ -117,6 +128,8 @@ impl Engine {
             config,
             wake: Arc::default(),
             in_flight: InFlight::default(),
+            single_process,
+            endings: Endings::default(),
             shutdown,
             cache,
             offset: now::Offset::default(),
@@ -155,6 +168,10 @@ impl Engine {
 
     pub(crate) fn in_flight(&self) -> &InFlight {
         &self.inner.in_flight
+    }
+
+    pub(crate) fn listen_for_end(&self, run_id: &RunId) -> endings::Listener {
+        self.inner.endings.listen(run_id)
     }
 
     /// Forgets a run's folded state, after it was removed or set aside.

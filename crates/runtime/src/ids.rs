@@ -32,6 +32,13 @@ impl Ids {
         EventId::from_bytes(bytes)
     }
 
+    /// For what is sealed: never the same twice.
+    pub fn nonce(&self) -> [u8; 12] {
+        let mut bytes = [0u8; 12];
+        self.with(|rng| rng.fill_bytes(&mut bytes));
+        bytes
+    }
+
     pub fn run_id(&self, now: Timestamp) -> RunId {
         let mut random = [0u8; 10];
         self.with(|rng| rng.fill_bytes(&mut random));

@@ -15,6 +15,7 @@ pub mod clock;
 pub mod config;
 pub mod contract;
 pub mod engine;
+pub mod executions;
 pub mod ids;
 pub mod loops;
 pub mod metrics;

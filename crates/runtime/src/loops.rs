@@ -7,6 +7,8 @@ pub mod attempt;
 pub mod authority;
 pub mod dispatcher;
 pub mod inflight;
+pub(crate) mod invocation;
+pub(crate) mod join;
 pub mod projector;
 pub mod queue;
 pub mod relay;

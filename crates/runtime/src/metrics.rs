@@ -3,19 +3,29 @@
 use std::time::Duration;
 
 use servo_machine::StepResult;
-use servo_model::RunSnapshot;
 use servo_model::alert::AlertCode;
+use servo_model::{RunState, RunStatus};
 
-pub(crate) fn attempt_ended(snapshot: &RunSnapshot, result: &StepResult) {
+/// How a run stands, as far as metrics go.
+pub(crate) fn standing(state: &RunState) -> (RunStatus, Option<Duration>) {
+    let lasted = state.started_at.zip(state.completed_at).map(|(started, ended)| ended.since(started));
+    (state.status, lasted)
+}
+
+pub(crate) fn attempt_ended((status, lasted): (RunStatus, Option<Duration>), result: &StepResult) {
     let outcome = match result {
         StepResult::Success { .. } => "success",
         StepResult::Failure { .. } => "failure",
     };
     metrics::counter!("servo_attempts_total", "outcome" => outcome).increment(1);
-    if snapshot.status.is_terminal() {
-        metrics::counter!("servo_runs_finished_total", "status" => snapshot.status.as_str()).increment(1);
-        if let Some(ms) = snapshot.total_duration_ms {
-            metrics::histogram!("servo_run_duration_seconds").record(Duration::from_millis(ms).as_secs_f64());
+    run_ended((status, lasted));
+}
+
+pub(crate) fn run_ended((status, lasted): (RunStatus, Option<Duration>)) {
+    if status.is_terminal() {
+        metrics::counter!("servo_runs_finished_total", "status" => status.as_str()).increment(1);
+        if let Some(lasted) = lasted {
+            metrics::histogram!("servo_run_duration_seconds").record(lasted.as_secs_f64());
         }
     }
 }

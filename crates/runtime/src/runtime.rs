@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_adapter::Adapter;
+use servo_adapter::{Adapter, Handlers};
 use servo_model::contract::RuntimeSnapshot;
 use servo_store::{Fence, Store};
 
@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::config::RuntimeConfig;
 use crate::contract::Contract;
 use crate::engine::{Engine, Error};
+use crate::executions::Executions;
 use crate::ids::Ids;
 use crate::loops::authority::Authority;
 use crate::loops::{authority, dispatcher, projector, queue, relay, replay, retention, supervise, timers};
@@ -27,6 +28,8 @@ pub struct Parts {
     pub tasks: Tasks,
     pub bus: Arc<dyn Bus>,
     pub adapters: Vec<Arc<dyn Adapter>>,
+    /// Reaches the handlers of functions.
+    pub handlers: Arc<dyn Handlers>,
     pub config: RuntimeConfig,
 }
 
@@ -40,6 +43,7 @@ impl std::fmt::Debug for Parts {
 #[derive(Debug, Clone)]
 pub struct Runtime {
     engine: Engine,
+    executions: Executions,
     contract: Contract,
     authority: Authority,
     /// Ends the authority's loop, after everything that needs it.
@@ -52,7 +56,7 @@ impl Runtime {
     /// Builds the runtime and starts its loops. Nothing is folded or replayed here: what is open lies in rows that the
     /// loops find, so a start takes the same time with ten open runs and with a million.
     pub async fn start(parts: Parts) -> Result<Self, servo_store::Error> {
-        let Parts { store, clock, ids, tasks, bus, adapters, config } = parts;
+        let Parts { store, clock, ids, tasks, bus, adapters, handlers, config } = parts;
         let single = store.info().await?.single_process;
         if single {
             // The process that held these is gone, or it would hold the store.
@@ -61,22 +65,26 @@ impl Runtime {
         }
         let shutdown = Shutdown::default();
         let owner = ids.node_name();
-        let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown);
+        let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single);
         let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
         let authority = Authority::new(owner.clone());
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
         engine.store_now().await?;
+        let executions = Executions::new(engine.clone(), engine.config().place.clone()).await?;
         let resign = Shutdown::default();
-        let runtime = Self { engine, contract, authority, resign, loops: tasks.group(), attempts: tasks.group() };
-        runtime.spawn_loops(&owner, Arc::new(adapters), bus);
+        let runtime =
+            Self { engine, executions, contract, authority, resign, loops: tasks.group(), attempts: tasks.group() };
+        runtime.spawn_loops(&owner, Arc::new(adapters), handlers, bus);
         Ok(runtime)
     }
 
-    fn spawn_loops(&self, owner: &str, adapters: dispatcher::Adapters, bus: Arc<dyn Bus>) {
+    fn spawn_loops(&self, owner: &str, adapters: dispatcher::Adapters, handlers: Arc<dyn Handlers>, bus: Arc<dyn Bus>) {
         let (engine, authority, loops) = (&self.engine, &self.authority, &self.loops);
         loops.spawn("authority", authority::run(engine.clone(), authority.clone(), self.resign.clone()));
-        loops.spawn("dispatcher", dispatcher::run(engine.clone(), authority.clone(), adapters, self.attempts.clone()));
+        let (executions, authority_too) = (self.executions.clone(), authority.clone());
+        let workshop = dispatcher::Workshop { executions, authority: authority_too, adapters, handlers };
+        loops.spawn("dispatcher", dispatcher::run(workshop, self.attempts.clone()));
         loops.spawn("queue", queue::run(engine.clone(), owner.to_owned()));
         loops.spawn("timers", timers::run(engine.clone()));
         loops.spawn("projector", projector::run(engine.clone(), authority.clone()));
@@ -88,6 +96,10 @@ impl Runtime {
 
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    pub fn executions(&self) -> &Executions {
+        &self.executions
     }
 
     pub fn contract(&self) -> &Contract {

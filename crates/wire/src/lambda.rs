@@ -9,13 +9,14 @@ mod error;
 mod history;
 mod operation;
 mod time;
-mod update;
 
 pub use api::*;
 pub use envelope::*;
 pub use error::*;
 pub use history::*;
 pub use operation::*;
-pub use servo_model::operation::{ErrorObject, OperationAction, OperationStatus, OperationType};
+pub use servo_model::operation::{
+    CallbackOptions, ChainedInvokeOptions, ContextOptions, ErrorObject, ExecutionStatus, OperationAction,
+    OperationStatus, OperationType, OperationUpdate, StepOptions, WaitOptions,
+};
 pub use time::{Millis, Seconds};
-pub use update::*;

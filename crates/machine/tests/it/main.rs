@@ -10,6 +10,7 @@ mod world;
 mod attempts;
 mod dependencies;
 mod ending;
+mod execution;
 mod foreign;
 mod limits;
 mod matrix;

@@ -111,6 +111,13 @@ fn body(body: &EventBody) -> String {
         B::StepTakenOver(b) => engine(&b.step_id, b.logical_attempt_id, Some(b.engine_attempt_id)),
         B::DrainTimedOut(b) => format!("{} in-flight={}", b.logical_attempt_id, b.in_flight),
         B::TaskOrphaned(b) => engine(&b.step_id, b.logical_attempt_id, b.engine_attempt_id),
+        B::ExecutionStarted(_)
+        | B::HandlerInvoked(_)
+        | B::HandlerReturned(_)
+        | B::OperationUpdated(_)
+        | B::OperationResolved(_)
+        | B::CallbackHeartbeat(_)
+        | B::ExecutionEnded(_) => panic!("a plan does not make such an event: {body:?}"),
         B::Runtime(_) | B::Unknown(_) => panic!("the machine does not make such an event: {body:?}"),
     }
 }
@@ -137,6 +144,7 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Adopt { step_id, attempt } => format!("> adopt {}", at(step_id, *attempt)),
         Action::Deliver { step_id, attempt } => format!("> deliver {}", at(step_id, *attempt)),
         Action::Abandon { step_id, attempt, reason } => format!("> abandon {} {reason}", at(step_id, *attempt)),
+        Action::Spawn(spawn) => format!("> spawn {}", spawn.run_id),
         Action::CancelInFlight => "> cancel in flight".to_owned(),
         Action::Alert { code, message } => format!("> alert {} {message}", code.as_str()),
     }
@@ -161,5 +169,11 @@ pub(crate) fn kind(refusal: &Refusal) -> &'static str {
         Refusal::Denied(_) => "Denied",
         Refusal::EventLimit(_) => "EventLimit",
         Refusal::SignalLimit(_) => "SignalLimit",
+        Refusal::NoExecution => "NoExecution",
+        Refusal::NotForExecutions => "NotForExecutions",
+        Refusal::StaleToken => "StaleToken",
+        Refusal::Invalid(_) => "Invalid",
+        Refusal::NoOperation(_) => "NoOperation",
+        Refusal::CallbackClosed => "CallbackClosed",
     }
 }

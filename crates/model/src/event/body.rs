@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use servo_canon::Digest;
 
+use super::durable::{
+    CallbackHeartbeat, ExecutionEnded, ExecutionStarted, HandlerInvoked, HandlerReturned, OperationResolved,
+    OperationUpdated,
+};
 use crate::artifact::{StepError, check_artifacts};
 use crate::contract::RuntimeEvent;
 use crate::limits::{TEXT_CHARS_MAX, fits};
@@ -37,6 +41,14 @@ pub enum EventBody {
     DrainTimedOut(DrainTimedOut),
     /// Engine type: a step finished after the drain timeout and its result was refused, as configured.
     TaskOrphaned(TaskOrphaned),
+    /// Engine types of durable executions.
+    ExecutionStarted(Box<ExecutionStarted>),
+    HandlerInvoked(HandlerInvoked),
+    HandlerReturned(HandlerReturned),
+    OperationUpdated(Box<OperationUpdated>),
+    OperationResolved(Box<OperationResolved>),
+    CallbackHeartbeat(CallbackHeartbeat),
+    ExecutionEnded(Box<ExecutionEnded>),
     /// A fact of the runtime contract, on the system stream.
     Runtime(RuntimeEvent),
     /// A type this version does not know, kept as it came.
@@ -394,6 +406,12 @@ impl EventBody {
             B::StepTakenOver(b) => (b.step_id.as_str(), (b.logical_attempt_id << 16) ^ b.engine_attempt_id),
             B::DrainTimedOut(b) => ("RUN", b.logical_attempt_id),
             B::TaskOrphaned(b) => (b.step_id.as_str(), b.logical_attempt_id),
+            B::ExecutionStarted(_) | B::ExecutionEnded(_) => ("RUN", 1),
+            B::HandlerInvoked(b) => ("RUN", b.invocation),
+            B::HandlerReturned(b) => ("RUN", b.invocation),
+            B::OperationUpdated(b) => (b.operation_id.as_str(), b.occurrence),
+            B::OperationResolved(b) => (b.operation_id.as_str(), b.occurrence),
+            B::CallbackHeartbeat(b) => (b.operation_id.as_str(), b.occurrence),
             B::Runtime(_) | B::Unknown(_) => ("RUN", 1),
         }
     }
@@ -474,6 +492,14 @@ impl EventBody {
             B::StepTakenOver(b) => check_attempts(b.logical_attempt_id, Some(b.engine_attempt_id)),
             B::DrainTimedOut(b) => check_attempt("logicalAttemptId", b.logical_attempt_id),
             B::TaskOrphaned(b) => check_attempts(b.logical_attempt_id, b.engine_attempt_id),
+            // Made by our own decisions from fields that the API's rules have checked.
+            B::ExecutionStarted(_)
+            | B::HandlerInvoked(_)
+            | B::HandlerReturned(_)
+            | B::OperationUpdated(_)
+            | B::OperationResolved(_)
+            | B::CallbackHeartbeat(_)
+            | B::ExecutionEnded(_) => Ok(()),
             B::Runtime(_) | B::Unknown(_) => Ok(()),
         }
     }

@@ -171,6 +171,13 @@ typed_codec!(
     StepTakenOver,
     DrainTimedOut,
     TaskOrphaned,
+    ExecutionStarted,
+    HandlerInvoked,
+    HandlerReturned,
+    OperationUpdated,
+    OperationResolved,
+    CallbackHeartbeat,
+    ExecutionEnded,
 );
 
 impl EventBody {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Attempt, RunState, SignalRecord, StepState};
 use crate::event::{EventBody, RunQueued, RunStarted};
+use crate::execution::Execution;
 use crate::plan::Plan;
 use crate::run::RunChange;
 use crate::{Event, RunStatus, StepId, StepStatus};
@@ -113,6 +114,21 @@ impl RunState {
             B::StepSkipped(body) => self.step_skipped(body, at),
             B::StepRetryScheduled(body) => self.step_retried(body),
             B::StepTakenOver(body) => self.step_taken_over(body),
+            B::HandlerInvoked(_) => {
+                let applied = Execution::apply(&mut self.execution, event);
+                self.in_flight += u32::from(applied == Applied::Changed);
+                applied
+            }
+            B::HandlerReturned(_) => {
+                let applied = Execution::apply(&mut self.execution, event);
+                self.in_flight -= u32::from(applied == Applied::Changed);
+                applied
+            }
+            B::ExecutionStarted(_)
+            | B::OperationUpdated(_)
+            | B::OperationResolved(_)
+            | B::CallbackHeartbeat(_)
+            | B::ExecutionEnded(_) => Execution::apply(&mut self.execution, event),
             B::TaskOrphaned(_) | B::Runtime(_) | B::Unknown(_) => Applied::NoEffect,
         }
     }

@@ -12,7 +12,11 @@ impl Engine {
     /// Actions that must not be lost become rows of the same transaction.
     pub(super) fn apply_actions(&self, order: &Order, state: &RunState, actions: &[Action], stream: &mut StreamAppend) {
         let epoch = order.fence.map_or(0, |fence| fence.epoch);
-        let target = state.plan.as_ref().map_or("", |plan| plan.engine_type.as_str());
+        let target = match (&state.plan, &state.execution) {
+            (Some(plan), _) => plan.engine_type.as_str(),
+            (None, Some(execution)) => execution.head.start.function.as_str(),
+            (None, None) => "",
+        };
         let request = |step_id: &servo_model::StepId, attempt: u32| {
             let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
             (step.request_id(&order.run_id), step)
@@ -48,6 +52,8 @@ impl Engine {
                 Action::Abandon { step_id, attempt, reason } => {
                     DispatchChange::Fail { request_id: request(step_id, *attempt).0, reason: reason.clone() }
                 }
+                // A stream of its own.
+                Action::Spawn(_) => continue,
                 Action::CancelInFlight | Action::Alert { .. } => continue,
             };
             stream.dispatches.push(change);
@@ -58,7 +64,7 @@ impl Engine {
         let wake = &self.inner.wake;
         for action in actions {
             match action {
-                Action::Dispatch { .. } => wake.dispatch.notify_one(),
+                Action::Dispatch { .. } | Action::Spawn(_) => wake.dispatch.notify_one(),
                 Action::Enqueue { .. } => wake.queue.notify_one(),
                 Action::CancelInFlight => self.inner.in_flight.cancel_run(run_id),
                 Action::Alert { code, message } => {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use servo_machine::{Command, Decision, Refusal, decide};
+use servo_machine::{Action, Command, Decision, Refusal, decide};
 use servo_model::event::{EventBody, idempotency_key};
-use servo_model::{Event, RunId, RunSnapshot, RunState, StepStatus, Timestamp};
+use servo_model::{Event, RunId, RunState, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::{EventOutcome, TimerChange};
 use servo_store::resync::load_state;
@@ -25,6 +25,15 @@ const BACKOFF_MAX: Duration = Duration::from_secs(2);
 impl Engine {
     /// Executes commands on an existing run.
     pub async fn execute(&self, order: Order) -> Result<Outcome, Error> {
+        self.execute_with(order, |_| ()).await
+    }
+
+    /// Executes commands and looks at the state that they led to.
+    pub async fn execute_with<T>(
+        &self,
+        order: Order,
+        view: impl FnOnce(&RunState) -> T + Send,
+    ) -> Result<Outcome<T>, Error> {
         let slot = self.inner.cache.slot(&order.run_id);
         let mut hot = slot.lock().await;
         let mut conflicts = 0;
@@ -37,7 +46,11 @@ impl Engine {
             }
             let error = match loaded {
                 Ok(fresh) => match self.attempt(&order, &mut hot, fresh).await {
-                    Ok(outcome) => return Ok(outcome),
+                    Ok(outcome) => {
+                        self.ensure_loaded(&order.scope, &order.run_id, &mut hot).await?;
+                        let known = hot.as_ref().ok_or(servo_store::Error::NotFound)?;
+                        return Ok(outcome.seen_as(view(&known.state)));
+                    }
                     Err(error) => error,
                 },
                 Err(error) => error,
@@ -116,6 +129,13 @@ impl Engine {
     /// One decision and one append.
     async fn attempt(&self, order: &Order, hot: &mut Option<Hot>, fresh: bool) -> Result<Outcome, Error> {
         let now = self.now_for(order);
+        if order.fresh && !fresh && !self.inner.single_process {
+            // What is answered from memory alone must not be older than what another node has recorded.
+            if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
+                let state = self.catch_up(&order.scope, &tenant, state).await?;
+                *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
+            }
+        }
         let mut decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
         if decided.is_err() && !fresh {
             // Another node may have moved the run: a refusal counts only on the newest state.
@@ -169,24 +189,27 @@ impl Engine {
         }
         self.apply_actions(order, &state, &decision.actions, &mut stream);
         leave_out(&absent, &mut stream);
-        let outcome = Outcome {
-            run_id: order.run_id.clone(),
-            recorded: events.len(),
-            refusal: decision.refusal,
-            snapshot: RunSnapshot::from(&state),
-        };
+        let outcome =
+            Outcome { run_id: order.run_id.clone(), recorded: events.len(), refusal: decision.refusal, view: () };
+        let ends = !visible.0.is_terminal() && state.status.is_terminal();
         let first = events.first().map(|event| event.event_id);
         stream.events = events;
         let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
         if !idle {
-            let append = Append { fence: order.fence, streams: vec![stream], ..Append::default() };
+            let mut streams = vec![stream];
+            for action in &decision.actions {
+                if let Action::Spawn(spawn) = action {
+                    streams.push(self.spawned(spawn, now)?);
+                }
+            }
+            let append = Append { fence: order.fence, streams, ..Append::default() };
             let sent = self.inner.clock.elapsed();
             match self.inner.store.append(append).await {
                 Ok(appended) => {
                     self.learn_time(sent, &appended);
                     if let Some(earlier) = adopted(&appended) {
                         let decided_on = state.last_event_seq - outcome.recorded as u64;
-                        return self.recorded_before(order, decided_on, earlier, outcome).await;
+                        return self.recorded_before(order, decided_on, earlier, outcome);
                     }
                 }
                 Err(error) if error.may_have_happened() => {
@@ -201,13 +224,16 @@ impl Engine {
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
         *hot = Some(Hot { timer, ..Hot::new(state, tenant) });
         self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
+        if ends {
+            self.inner.endings.tell(&order.run_id);
+        }
         Ok(outcome)
     }
 
     /// The facts were in the log already, and nothing was written. Behind the state that was decided on, they come from a
     /// try of ours whose answer was lost, or from somebody else under the same keys: which of the two, and what it means
     /// for this command, the newest state says. Otherwise the fact is simply known, and saying it again changes nothing.
-    async fn recorded_before(
+    fn recorded_before(
         &self,
         order: &Order,
         decided_on: u64,
@@ -219,13 +245,12 @@ impl Engine {
             let (expected, actual) = (decided_on, earlier.run_seq);
             return Err(servo_store::Error::Conflict { run_id, expected, actual }.into());
         }
-        let state = load_state(self.inner.store.as_ref(), &Scope::System, &run_id).await?;
-        Ok(Outcome { recorded: 0, snapshot: RunSnapshot::from(&state), ..outcome })
+        Ok(Outcome { recorded: 0, ..outcome })
     }
 
     /// Turns facts into events and folds them. `occurredAt` is the time of the decision, so the fold here and a fold of
     /// what the store wrote agree to the millisecond.
-    fn record(
+    pub(super) fn record(
         &self,
         order: &Order,
         mut state: RunState,

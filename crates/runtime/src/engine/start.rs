@@ -65,7 +65,10 @@ impl Engine {
             let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
             let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
             match self.commit(&order, &mut hot, empty, decision, now).await {
-                Ok(outcome) => return Ok(Started { run_id, created: true, snapshot: outcome.snapshot }),
+                Ok(_) => {
+                    let state = hot.as_ref().map_or_else(|| RunState::new(run_id.clone()), |known| known.state.clone());
+                    return Ok(Started { run_id, created: true, snapshot: RunSnapshot::from(&state) });
+                }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) => {
                     drop(hot);
                     return self.started_before(&request, earlier, digest).await;

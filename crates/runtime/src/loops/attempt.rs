@@ -14,7 +14,7 @@ use servo_machine::{Command, Refusal, StepResult};
 use servo_model::alert::AlertCode;
 use servo_model::artifact::{OutputStatus, StepOutput, check_artifacts};
 use servo_model::contract::{DispatchState, RuntimeEvent};
-use servo_model::{StepError, Timestamp, codes};
+use servo_model::{RunState, StepError, Timestamp, codes};
 use servo_store::dispatch::DispatchStep;
 use servo_store::error::Retry;
 use servo_store::relay::NewAlert;
@@ -25,6 +25,7 @@ use super::dispatcher::Adapters;
 use super::inflight::Registered;
 use super::supervise;
 use crate::engine::{Engine, Error, Order, Patience};
+use crate::metrics::standing;
 
 pub(crate) struct Attempt {
     pub engine: Engine,
@@ -181,22 +182,24 @@ impl Attempt {
 
     /// What the adapter gets, from the state that recorded the start.
     async fn request(&self, step: &DispatchStep) -> Result<(AttemptRequest, Option<Duration>), Error> {
-        let state = self.persist(|| self.engine.state(&Scope::System, &self.row.run_id)).await?;
-        let number = state.step_number(&step.step_id).ok_or_else(|| Refusal::NoStep(step.step_id.clone()))?;
-        let plan = state.plan.as_ref().ok_or(Refusal::NoRun)?;
-        let planned = plan.step(number);
-        let environment = state.context.as_ref().map(|context| context.environment_id.to_string());
-        let request = AttemptRequest {
-            tenant: self.row.tenant.clone(),
-            environment: environment.unwrap_or_default(),
-            run_id: self.row.run_id.clone(),
-            step_id: step.step_id.clone(),
-            logical_attempt: step.logical_attempt,
-            engine_attempt: state.step(number).attempt.engine_attempt_id.unwrap_or(1),
-            with: planned.with.clone(),
-            secrets: planned.secrets.clone(),
+        let request = |state: &RunState| -> Result<(AttemptRequest, Option<Duration>), Error> {
+            let number = state.step_number(&step.step_id).ok_or_else(|| Refusal::NoStep(step.step_id.clone()))?;
+            let plan = state.plan.as_ref().ok_or(Refusal::NoRun)?;
+            let planned = plan.step(number);
+            let environment = state.context.as_ref().map(|context| context.environment_id.to_string());
+            let request = AttemptRequest {
+                tenant: self.row.tenant.clone(),
+                environment: environment.unwrap_or_default(),
+                run_id: self.row.run_id.clone(),
+                step_id: step.step_id.clone(),
+                logical_attempt: step.logical_attempt,
+                engine_attempt: state.step(number).attempt.engine_attempt_id.unwrap_or(1),
+                with: planned.with.clone(),
+                secrets: planned.secrets.clone(),
+            };
+            Ok((request, planned.timeout_ms.map(Duration::from_millis)))
         };
-        Ok((request, planned.timeout_ms.map(Duration::from_millis)))
+        self.persist(|| self.engine.view(&Scope::System, &self.row.run_id, request)).await?
     }
 
     /// Runs the adapter. `None` when the run was cancelled under it.
@@ -259,24 +262,24 @@ impl Attempt {
         let mut result = result;
         let mut recorded = tokio::select! {
             biased;
-            recorded = self.engine.execute(order(&result)) => recorded,
+            recorded = self.engine.execute_with(order(&result), standing) => recorded,
             () = self.engine.clock().sleep(budget) => {
                 // The result was not confirmed in time, so the step fails. If the slow write did land, the failure is
                 // refused: an attempt ends once.
                 self.over_budget("StepCompleted").await;
                 let code = codes::WRITE_BUDGET_EXCEEDED;
                 result = StepResult::Failure { error: StepError::new(code.code, code.title, true) };
-                self.engine.execute(order(&result)).await
+                self.engine.execute_with(order(&result), standing).await
             }
         };
         if let Err(Error::Store(error @ servo_store::Error::Limit { .. })) = &recorded {
             // The result is too large to be recorded. Executing the step again would not make it smaller.
             let error = StepError::new(codes::LIMIT_EXCEEDED.code, &error.to_string(), false);
             result = StepResult::Failure { error };
-            recorded = self.engine.execute(order(&result)).await;
+            recorded = self.engine.execute_with(order(&result), standing).await;
         }
         match recorded {
-            Ok(outcome) => crate::metrics::attempt_ended(&outcome.snapshot, &result),
+            Ok(outcome) => crate::metrics::attempt_ended(outcome.view, &result),
             Err(Error::Refused(refusal)) => {
                 tracing::info!(request_id = %self.row.request_id, %refusal, "report refused");
             }

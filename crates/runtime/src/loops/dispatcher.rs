@@ -3,25 +3,76 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servo_adapter::Adapter;
+use servo_adapter::{Adapter, Handlers};
 use servo_model::Timestamp;
+use servo_model::execution::{HANDLER, JOIN};
+use servo_store::{DispatchRow, Fence, Scope};
 use tokio::sync::Semaphore;
 
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
+use super::inflight::Registered;
+use super::invocation::{self, Invocation};
+use super::join;
 use crate::engine::Engine;
+use crate::executions::Executions;
 use crate::tasks::Tasks;
 
 pub type Adapters = Arc<BTreeMap<String, Arc<dyn Adapter>>>;
 
+/// Everything that work is handed to.
+#[derive(Clone)]
+pub(crate) struct Workshop {
+    pub executions: Executions,
+    pub authority: Authority,
+    pub adapters: Adapters,
+    pub handlers: Arc<dyn Handlers>,
+}
+
+/// A dispatch that is this node's under this epoch.
+struct Handed {
+    row: DispatchRow,
+    fence: Fence,
+    registered: Registered,
+}
+
+impl Workshop {
+    /// A step goes to its adapter, an invocation to its handler, an end to whoever waits for it.
+    async fn hand_out(self, Handed { row, fence, registered }: Handed) {
+        let engine = self.executions.engine().clone();
+        let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
+        match step {
+            Some((HANDLER, invocation)) if is_execution(&engine, &row).await => {
+                let Self { executions, authority, handlers, .. } = self;
+                let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
+                invocation::run(work).await;
+            }
+            Some((JOIN, _)) if is_execution(&engine, &row).await => {
+                join::run(engine, row, fence, self.authority.owner().to_owned(), registered).await;
+            }
+            _ => {
+                let Self { authority, adapters, .. } = self;
+                attempt::run(Attempt { engine, authority, adapters, row, fence, registered }).await;
+            }
+        }
+    }
+}
+
+/// A plan may have a step of the same name.
+async fn is_execution(engine: &Engine, row: &DispatchRow) -> bool {
+    let executes = engine.view(&Scope::System, &row.run_id, |state| state.execution.is_some()).await;
+    executes.unwrap_or(false)
+}
+
 /// Dispatches looked at per query.
 const BATCH: u32 = 256;
 
-pub(crate) async fn run(engine: Engine, authority: Authority, adapters: Adapters, tasks: Tasks) {
+pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
+    let engine = workshop.executions.engine().clone();
     let slots = Arc::new(Semaphore::new(engine.config().dispatch.in_flight_max));
     let poll = engine.config().poll();
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().dispatch, poll).await {
-        if let Err(error) = drain(&engine, &authority, &adapters, &tasks, &slots).await {
+        if let Err(error) = drain(&workshop, &engine, &tasks, &slots).await {
             tracing::warn!(%error, "open dispatches could not be read");
         }
     }
@@ -29,12 +80,12 @@ pub(crate) async fn run(engine: Engine, authority: Authority, adapters: Adapters
 
 /// Hands out everything that is open, as far as there are slots.
 async fn drain(
+    workshop: &Workshop,
     engine: &Engine,
-    authority: &Authority,
-    adapters: &Adapters,
     tasks: &Tasks,
     slots: &Arc<Semaphore>,
 ) -> Result<(), servo_store::Error> {
+    let authority = &workshop.authority;
     let mut after: Option<(Timestamp, String)> = None;
     loop {
         let Some(fence) = authority.fence(engine.now()) else { return Ok(()) };
@@ -53,16 +104,10 @@ async fn drain(
             let now = engine.now();
             let Some(fence) = authority.fence(now) else { return Ok(()) };
             let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) else { continue };
-            let work = Attempt {
-                engine: engine.clone(),
-                authority: authority.clone(),
-                adapters: adapters.clone(),
-                row,
-                fence,
-                registered,
-            };
+            let work = Handed { row, fence, registered };
+            let doing = workshop.clone();
             tasks.spawn("attempt", async move {
-                attempt::run(work).await;
+                doing.hand_out(work).await;
                 drop(slot);
             });
         }

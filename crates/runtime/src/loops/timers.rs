@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use servo_machine::Command;
 use servo_store::Scope;
 use servo_store::dispatch::DueTimer;
@@ -9,6 +10,8 @@ use servo_store::dispatch::DueTimer;
 use crate::engine::{Engine, Error, Order};
 
 const BATCH: u32 = 256;
+/// Timers fired at the same time.
+const TOGETHER: usize = 64;
 
 pub(crate) async fn run(engine: Engine) {
     let mut wait = Duration::ZERO;
@@ -28,10 +31,13 @@ async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
     loop {
         let timers = engine.store().due_timers(BATCH).await?;
         let full = timers.due.len() == BATCH as usize;
+        // Together, so that they share their commits.
+        let mut fired = stream::iter(timers.due).map(|timer| fire(engine, timer)).buffer_unordered(TOGETHER);
         let mut progressed = false;
-        for timer in timers.due {
-            progressed |= fire(engine, timer).await;
+        while let Some(done) = fired.next().await {
+            progressed |= done;
         }
+        drop(fired);
         if !full || !progressed || engine.shutdown().is_triggered() {
             let now = engine.store_now().await?;
             return Ok(timers.next_at.map_or(Duration::MAX, |at| at.since(now)));

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ErrorObject, Operation, OperationUpdate, Seconds};
+use servo_model::operation::{ErrorObject, ExecutionStatus, OperationUpdate};
+
+use super::{Operation, Seconds};
 
 /// Updates in one checkpoint call.
 pub const UPDATES_MAX: usize = 250;
@@ -46,40 +48,6 @@ pub struct GetStateResponse {
     pub operations: Vec<Operation<Seconds>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_marker: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ExecutionStatus {
-    Running,
-    Succeeded,
-    Failed,
-    TimedOut,
-    Stopped,
-}
-
-impl ExecutionStatus {
-    pub const ALL: [ExecutionStatus; 5] = [
-        ExecutionStatus::Running,
-        ExecutionStatus::Succeeded,
-        ExecutionStatus::Failed,
-        ExecutionStatus::TimedOut,
-        ExecutionStatus::Stopped,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ExecutionStatus::Running => "RUNNING",
-            ExecutionStatus::Succeeded => "SUCCEEDED",
-            ExecutionStatus::Failed => "FAILED",
-            ExecutionStatus::TimedOut => "TIMED_OUT",
-            ExecutionStatus::Stopped => "STOPPED",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! An operation as the service shows it.
 
 use serde::{Deserialize, Serialize};
+use servo_model::{Timestamp, execution};
 
 use servo_model::operation::{ErrorObject, OperationStatus, OperationType};
 
@@ -97,4 +98,50 @@ pub struct ChainedInvokeDetails {
     pub result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
+}
+
+impl<T: From<Timestamp>> From<&execution::Operation> for Operation<T> {
+    fn from(known: &execution::Operation) -> Self {
+        let mut operation = Self {
+            id: known.id.to_string(),
+            parent_id: known.parent_id.as_deref().map(str::to_owned),
+            name: known.name.clone(),
+            operation_type: known.operation_type,
+            sub_type: known.sub_type.clone(),
+            start_timestamp: known.started_at.into(),
+            end_timestamp: known.ended_at.map(Into::into),
+            status: known.status,
+            execution_details: None,
+            context_details: None,
+            step_details: None,
+            wait_details: None,
+            callback_details: None,
+            chained_invoke_details: None,
+        };
+        let (result, error) = (known.result.clone(), known.error.clone());
+        match known.operation_type {
+            OperationType::Execution => {}
+            OperationType::Context => {
+                let replay_children = known.replay_children.then_some(true);
+                operation.context_details = Some(ContextDetails { replay_children, result, error });
+            }
+            OperationType::Step => {
+                let next = known.due_at.filter(|_| known.status == OperationStatus::Pending).map(Into::into);
+                let attempt = known.attempt;
+                operation.step_details = Some(StepDetails { attempt, next_attempt_timestamp: next, result, error });
+            }
+            OperationType::Wait => {
+                let scheduled_end_timestamp = known.due_at.map(Into::into);
+                operation.wait_details = Some(WaitDetails { scheduled_end_timestamp });
+            }
+            OperationType::Callback => {
+                let callback_id = known.callback.as_ref().map(|terms| terms.callback_id.clone());
+                operation.callback_details = Some(CallbackDetails { callback_id, result, error });
+            }
+            OperationType::ChainedInvoke => {
+                operation.chained_invoke_details = Some(ChainedInvokeDetails { result, error });
+            }
+        }
+        operation
+    }
 }

@@ -206,6 +206,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Adopt { .. } => ">adopt",
         Action::Deliver { .. } => ">deliver",
         Action::Abandon { .. } => ">abandon",
+        Action::Spawn(_) => ">spawn",
         Action::CancelInFlight => ">cancel",
         Action::Alert { .. } => ">alert",
     }

@@ -64,7 +64,7 @@ impl Rows {
                 Action::Abandon { step_id, attempt, .. } => {
                     rows.go(at(step_id, *attempt), "abandon", Dispatch::Notified, Dispatch::Failed)?;
                 }
-                Action::CancelInFlight | Action::Alert { .. } => {}
+                Action::Spawn(_) | Action::CancelInFlight | Action::Alert { .. } => {}
             }
         }
         Ok(rows)

@@ -138,6 +138,13 @@ impl Watch {
             }
             B::StepRetryScheduled(b) => self.retried(&b.step_id, b.logical_attempt_id),
             B::TaskOrphaned(_) => Ok(()),
+            B::ExecutionStarted(_)
+            | B::HandlerInvoked(_)
+            | B::HandlerReturned(_)
+            | B::OperationUpdated(_)
+            | B::OperationResolved(_)
+            | B::CallbackHeartbeat(_)
+            | B::ExecutionEnded(_) => Err(format!("a plan made {}", body.event_type())),
             B::Runtime(_) | B::Unknown(_) => Err("no fact of a run".to_owned()),
         }
     }

@@ -1,0 +1,51 @@
+//! The end of an execution, told to the operation that waits for it.
+
+use servo_model::execution::{Ended, Execution};
+use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
+use servo_model::{RunState, Timestamp};
+
+use super::{callback, settle};
+use crate::decision::Decision;
+use crate::refusal::Refusal;
+
+/// What a chained execution may return.
+pub(crate) const RESULT_BYTES_MAX: usize = 1024 * 1024;
+
+pub(crate) fn ended(
+    state: &RunState,
+    execution: &Execution,
+    operation_id: &str,
+    ended: &Ended,
+    _now: Timestamp,
+) -> Result<Decision, Refusal> {
+    if state.status.is_terminal() {
+        return Err(Refusal::Closed(state.status));
+    }
+    let operation = execution
+        .operation(operation_id)
+        .filter(|operation| operation.operation_type == OperationType::ChainedInvoke)
+        .ok_or_else(|| Refusal::NoOperation(operation_id.to_owned()))?;
+    let mut decision = Decision::default();
+    if operation.status != OperationStatus::Started {
+        return Ok(decision);
+    }
+    let (status, result, error) = match ended.status {
+        ExecutionStatus::Succeeded | ExecutionStatus::Running => {
+            if ended.result.as_ref().is_some_and(|result| result.len() > RESULT_BYTES_MAX) {
+                let message = format!("the result of a chained execution has at most {RESULT_BYTES_MAX} bytes");
+                (OperationStatus::Failed, None, Some(ErrorObject::new("ResponseSizeTooLarge", message)))
+            } else {
+                (OperationStatus::Succeeded, ended.result.clone(), None)
+            }
+        }
+        ExecutionStatus::Failed => (OperationStatus::Failed, None, ended.error.clone()),
+        ExecutionStatus::Stopped => (OperationStatus::Stopped, None, ended.error.clone()),
+        ExecutionStatus::TimedOut => {
+            let seconds = ended.error.as_ref().and_then(|error| error.error_message.clone());
+            let message = seconds.unwrap_or_default().replacen("Execution", "CHAINED_INVOKE", 1);
+            (OperationStatus::TimedOut, None, Some(ErrorObject::new("ChainedInvoke.Timeout", message)))
+        }
+    };
+    callback::resolve(state, execution, settle::resolved(operation, status, result, error), &mut decision);
+    Ok(decision)
+}

@@ -1,0 +1,226 @@
+//! Updates of one call, one after the other: each is judged on what the ones before it lead to.
+
+use std::collections::BTreeMap;
+
+use servo_model::event::{
+    CallbackTerms, ChainedCall, ChainedTarget, CheckpointRef, EventBody, OperationResolved, OperationUpdated,
+};
+use servo_model::execution::Execution;
+use servo_model::operation::{OperationAction, OperationStatus, OperationType, OperationUpdate};
+
+use super::rules;
+use crate::decision::Spawn;
+use crate::execution::Checkpoint;
+use crate::refusal::Refusal;
+
+pub(super) struct Batch<'a> {
+    execution: &'a Execution,
+    call: &'a Checkpoint,
+    changed: BTreeMap<&'a str, Current<'a>>,
+    facts: Vec<OperationFact>,
+    spawns: Vec<Spawn>,
+    mark: CheckpointRef,
+}
+
+enum OperationFact {
+    Updated(Box<OperationUpdated>),
+    Resolved(Box<OperationResolved>),
+}
+
+/// An operation as it stands between two updates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Current<'a> {
+    pub operation_type: OperationType,
+    pub status: OperationStatus,
+    pub parent_id: Option<&'a str>,
+    pub name: Option<&'a str>,
+    pub sub_type: Option<&'a str>,
+    pub attempt: u32,
+    occurrence: u32,
+    /// Updates of this call so far.
+    updates: u32,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
+        Self { execution, call, changed: BTreeMap::new(), facts: Vec::new(), spawns: Vec::new(), mark }
+    }
+
+    fn current(&self, id: &str) -> Option<Current<'a>> {
+        if let Some(current) = self.changed.get(id) {
+            return Some(*current);
+        }
+        self.execution.operation(id).map(|operation| Current {
+            operation_type: operation.operation_type,
+            status: operation.status,
+            parent_id: operation.parent_id.as_deref(),
+            name: operation.name.as_deref(),
+            sub_type: operation.sub_type.as_deref(),
+            attempt: operation.attempt,
+            occurrence: operation.occurrence,
+            updates: 0,
+        })
+    }
+
+    pub(super) fn add(&mut self, update: &'a OperationUpdate) -> Result<(), Refusal> {
+        let current = self.current(&update.id);
+        if let Some(seen) = current.filter(|current| current.updates > 0) {
+            rules::second(update, seen.updates)?;
+        }
+        if let Some(parent) = update.parent_id.as_deref() {
+            let context = self.current(parent);
+            if context.is_none_or(|context| context.operation_type != OperationType::Context) {
+                return Err(Refusal::invalid("Invalid parent operation id."));
+            }
+        }
+        if let Some(current) = &current {
+            rules::identity(update, current)?;
+        }
+        let next = rules::next(update, current.as_ref())?;
+        self.record(update, current, next)
+    }
+
+    fn record(
+        &mut self,
+        update: &'a OperationUpdate,
+        current: Option<Current<'a>>,
+        status: OperationStatus,
+    ) -> Result<(), Refusal> {
+        let ends_attempt = update.operation_type == OperationType::Step && update.action != OperationAction::Start;
+        let attempt = current.map_or(0, |current| current.attempt) + u32::from(ends_attempt);
+        let occurrence = current.map_or(0, |current| current.occurrence);
+        let ended = ends_attempt.then_some(attempt);
+        if !self.joins(update, ended) {
+            let mut body = self.body(update, occurrence + 1);
+            body.attempt = ended;
+            self.prepare(update, &mut body)?;
+            let known = Current {
+                operation_type: update.operation_type,
+                status,
+                parent_id: current.map_or(update.parent_id.as_deref(), |current| current.parent_id),
+                name: current.map_or(update.name.as_deref(), |current| current.name),
+                sub_type: current.map_or(update.sub_type.as_deref(), |current| current.sub_type),
+                attempt,
+                occurrence: occurrence + 1,
+                updates: current.map_or(0, |current| current.updates) + 1,
+            };
+            self.changed.insert(&update.id, known);
+            self.facts.push(OperationFact::Updated(Box::new(body)));
+            self.fail_unknown_target(update, occurrence + 2);
+        } else if let Some(current) = self.changed.get_mut(update.id.as_str()) {
+            current.status = status;
+            current.attempt = attempt;
+            current.updates += 1;
+        }
+        Ok(())
+    }
+
+    /// A step or context whose START stands just before its end is one fact.
+    fn joins(&mut self, update: &OperationUpdate, attempt: Option<u32>) -> bool {
+        let Some(OperationFact::Updated(start)) = self.facts.last_mut() else { return false };
+        if start.operation_id != update.id || start.action != OperationAction::Start {
+            return false;
+        }
+        start.begins = true;
+        start.action = update.action;
+        start.attempt = attempt;
+        start.payload.clone_from(&update.payload);
+        start.error.clone_from(&update.error);
+        start.seconds = retry_delay(update);
+        start.replay_children = replay_children(update);
+        true
+    }
+
+    fn body(&mut self, update: &OperationUpdate, occurrence: u32) -> OperationUpdated {
+        let starts = update.action == OperationAction::Start;
+        // What the START said need not be said again.
+        let said_once = |field: &Option<String>| if starts { field.clone() } else { None };
+        OperationUpdated {
+            operation_id: update.id.clone(),
+            occurrence,
+            operation_type: update.operation_type,
+            action: update.action,
+            begins: false,
+            parent_id: said_once(&update.parent_id),
+            name: said_once(&update.name),
+            sub_type: said_once(&update.sub_type),
+            payload: update.payload.clone(),
+            error: update.error.clone(),
+            attempt: None,
+            seconds: None,
+            replay_children: replay_children(update),
+            callback: None,
+            chained: None,
+            checkpoint: CheckpointRef { number: self.mark.number, client_token: self.mark.client_token.take() },
+        }
+    }
+
+    fn prepare(&mut self, update: &OperationUpdate, body: &mut OperationUpdated) -> Result<(), Refusal> {
+        match (update.operation_type, update.action) {
+            (OperationType::Step, OperationAction::Retry) => body.seconds = retry_delay(update),
+            (OperationType::Wait, OperationAction::Start) => {
+                body.seconds = update.wait_options.and_then(|options| options.wait_seconds);
+            }
+            (OperationType::Callback, OperationAction::Start) => {
+                let options = update.callback_options.unwrap_or_default();
+                let given = |seconds: Option<u64>| seconds.filter(|seconds| *seconds > 0);
+                let id = self.call.callback_ids.get(&update.id).cloned();
+                body.callback = Some(CallbackTerms {
+                    callback_id: id.ok_or_else(|| Refusal::invalid("Invalid callback."))?,
+                    timeout_seconds: given(options.timeout_seconds),
+                    heartbeat_seconds: given(options.heartbeat_timeout_seconds),
+                });
+            }
+            (OperationType::ChainedInvoke, OperationAction::Start) => {
+                let options = update.chained_invoke_options.clone().unwrap_or_default();
+                let spawn = self.call.targets.get(&update.id).and_then(|target| target.as_ref().ok());
+                self.spawns.extend(spawn.cloned());
+                body.chained = Some(ChainedCall {
+                    function: options.function_name,
+                    tenant_id: options.tenant_id,
+                    target: spawn.map(|spawn| ChainedTarget {
+                        run_id: spawn.run_id.clone(),
+                        version: spawn.start.start.version.clone(),
+                        name: spawn.start.start.name.clone(),
+                        durable: spawn.start.start.durable,
+                    }),
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A chained invoke of something that is not there has failed before it began.
+    fn fail_unknown_target(&mut self, update: &OperationUpdate, occurrence: u32) {
+        if update.operation_type != OperationType::ChainedInvoke {
+            return;
+        }
+        let Some(Err(error)) = self.call.targets.get(&update.id) else { return };
+        let mark = CheckpointRef { number: self.mark.number, client_token: None };
+        self.facts.push(OperationFact::Resolved(Box::new(OperationResolved {
+            operation_id: update.id.clone(),
+            occurrence,
+            status: OperationStatus::Failed,
+            payload: None,
+            error: Some(error.clone()),
+            checkpoint: Some(mark),
+        })));
+    }
+
+    pub(super) fn finish(self) -> (Vec<EventBody>, Vec<Spawn>, CheckpointRef) {
+        let facts = self.facts.into_iter().map(|fact| match fact {
+            OperationFact::Updated(body) => EventBody::OperationUpdated(body),
+            OperationFact::Resolved(body) => EventBody::OperationResolved(body),
+        });
+        (facts.collect(), self.spawns, self.mark)
+    }
+}
+
+fn retry_delay(update: &OperationUpdate) -> Option<u64> {
+    update.step_options.and_then(|options| options.next_attempt_delay_seconds)
+}
+
+fn replay_children(update: &OperationUpdate) -> bool {
+    update.context_options.and_then(|options| options.replay_children).unwrap_or(false)
+}

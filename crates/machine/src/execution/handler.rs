@@ -1,0 +1,166 @@
+//! Invocations of the handler: called, lost, answered.
+
+use servo_model::event::{EventBody, HandlerInvoked, HandlerReturned, HandlerStatus};
+use servo_model::execution::{Execution, HANDLER, Invocation};
+use servo_model::operation::{ErrorObject, ExecutionStatus};
+use servo_model::{RunState, RunStatus, Timestamp};
+
+use super::settle::{dispatch, step};
+use super::{Answer, end, open};
+use crate::command::Policy;
+use crate::decision::{Action, Decision};
+use crate::refusal::Refusal;
+
+/// Answers of PENDING with nothing pending that are forgiven: the state may have changed while the handler decided.
+const IDLE_ANSWERS_MAX: u32 = 3;
+/// The longest pause between two tries of an invocation.
+const BACKOFF_MAX_MS: u64 = 60_000;
+
+pub(crate) fn invoke(
+    state: &RunState,
+    execution: &Execution,
+    invocation: u32,
+    request_id: &str,
+) -> Result<Decision, Refusal> {
+    open(state)?;
+    if state.status != RunStatus::Running {
+        return Err(Refusal::NotRunning(state.status));
+    }
+    if execution.head.invocation.is_some() || invocation != execution.head.invocations + 1 {
+        return Err(Refusal::Superseded { step_id: step(HANDLER), attempt: invocation });
+    }
+    let mut decision = Decision::default();
+    decision.fact(EventBody::HandlerInvoked(HandlerInvoked { invocation, request_id: request_id.to_owned() }));
+    decision.act(Action::Notify { step_id: step(HANDLER), attempt: invocation });
+    Ok(decision)
+}
+
+/// Whatever the lost invocation still records is refused from here on; the next one goes on with the recorded state.
+pub(crate) fn lose(state: &RunState, execution: &Execution, invocation: u32) -> Result<Decision, Refusal> {
+    open(state)?;
+    let running = current(execution, invocation)?;
+    let mut decision = Decision::default();
+    let error = ErrorObject::new("Runtime.ExitError", "the node that had called the handler was lost");
+    decision.fact(returned(execution, running, HandlerStatus::Lost, Some(error), 0));
+    decision.act(Action::Abandon {
+        step_id: step(HANDLER),
+        attempt: invocation,
+        reason: "the node that had called the handler was lost".to_owned(),
+    });
+    if state.status == RunStatus::Running {
+        decision.act(dispatch(invocation + 1));
+    }
+    Ok(decision)
+}
+
+pub(crate) fn answered(
+    state: &RunState,
+    execution: &Execution,
+    invocation: u32,
+    answer: &Answer,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    open(state)?;
+    let running = current(execution, invocation)?;
+    let mut decision = Decision::default();
+    decision.act(Action::Deliver { step_id: step(HANDLER), attempt: invocation });
+    let mut over = |status: HandlerStatus, error: Option<ErrorObject>, retry_after_ms: u64| {
+        decision.fact(returned(execution, running, status, error, retry_after_ms));
+    };
+    if state.status == RunStatus::Paused && !matches!(answer, Answer::Pending | Answer::Crashed(_)) {
+        // A paused run does not end. All that the answer rests on is recorded, so the handler gives it again.
+        over(HandlerStatus::Lost, None, 0);
+        return Ok(decision);
+    }
+    let fail = |decision: &mut Decision, error: Option<ErrorObject>| {
+        end::end(state, execution, ExecutionStatus::Failed, None, error, decision);
+    };
+    match answer {
+        Answer::Succeeded(result) => {
+            over(HandlerStatus::Succeeded, None, 0);
+            end::end(state, execution, ExecutionStatus::Succeeded, result.clone(), None, &mut decision);
+        }
+        Answer::Failed(error) => {
+            over(HandlerStatus::Failed, None, 0);
+            fail(&mut decision, error.clone());
+        }
+        Answer::Invalid(message) => {
+            let error = ErrorObject::new("InvalidParameterValueException", message);
+            over(HandlerStatus::Failed, Some(error.clone()), 0);
+            fail(&mut decision, Some(error));
+        }
+        Answer::Unreachable(error) => {
+            over(HandlerStatus::Failed, Some(error.clone()), 0);
+            fail(&mut decision, Some(error.clone()));
+        }
+        Answer::Crashed(error) => {
+            let failures = execution.head.failures + 1;
+            let last = failures >= policy.invocation_failures_max || !execution.head.start.durable;
+            let wait = if last { 0 } else { backoff_ms(failures, policy.invocation_backoff_ms) };
+            over(HandlerStatus::Crashed, Some(error.clone()), wait);
+            if last {
+                fail(&mut decision, Some(error.clone()));
+            } else if wait == 0 && state.status == RunStatus::Running {
+                decision.act(dispatch(invocation + 1));
+            }
+        }
+        Answer::Pending => pending(state, execution, running, invocation, &mut decision, now),
+    }
+    Ok(decision)
+}
+
+/// The handler waits for something. If that has happened meanwhile, or nothing ever will, this says so.
+fn pending(
+    state: &RunState,
+    execution: &Execution,
+    running: &Invocation,
+    invocation: u32,
+    decision: &mut Decision,
+    now: Timestamp,
+) {
+    let due = execution.due(now).next().is_some();
+    let idle = !execution.has_pending() && !execution.has_unseen();
+    if idle && execution.head.idle_answers + 1 >= IDLE_ANSWERS_MAX {
+        let message = "Cannot return PENDING status with no pending operations.";
+        let error = ErrorObject::new("InvalidParameterValueException", message);
+        decision.fact(returned(execution, running, HandlerStatus::Failed, Some(error.clone()), 0));
+        end::end(state, execution, ExecutionStatus::Failed, None, Some(error), decision);
+        return;
+    }
+    decision.fact(returned(execution, running, HandlerStatus::Pending, None, 0));
+    // What is due is resolved, and then dispatched, by `settle`.
+    if state.status == RunStatus::Running && !due && (idle || execution.has_unseen()) {
+        decision.act(dispatch(invocation + 1));
+    }
+}
+
+fn current(execution: &Execution, invocation: u32) -> Result<&Invocation, Refusal> {
+    let running = execution.head.invocation.as_ref().filter(|_| execution.head.invocations == invocation);
+    running.ok_or_else(|| Refusal::Superseded { step_id: step(HANDLER), attempt: invocation })
+}
+
+pub(super) fn returned(
+    execution: &Execution,
+    running: &Invocation,
+    status: HandlerStatus,
+    error: Option<ErrorObject>,
+    retry_after_ms: u64,
+) -> EventBody {
+    EventBody::HandlerReturned(HandlerReturned {
+        invocation: execution.head.invocations,
+        request_id: running.request_id.clone(),
+        invoked_at: running.invoked_at,
+        status,
+        error,
+        retry_after_ms,
+    })
+}
+
+/// The first try again comes at once; then twice as long each time.
+fn backoff_ms(failures: u32, base_ms: u64) -> u64 {
+    match failures {
+        0 | 1 => 0,
+        more => base_ms.saturating_mul(1 << (more - 2).min(16)).min(BACKOFF_MAX_MS),
+    }
+}

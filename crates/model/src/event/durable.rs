@@ -1,0 +1,209 @@
+//! Bodies of the engine events of durable executions: a handler that is invoked, and the operations it records.
+//!
+//! One event per fact: a step whose START and end come in one call is one event, as is a wait, a callback's answer or an
+//! invocation's end. The service's history is a projection of these (`crate::execution::history`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::operation::{ErrorObject, ExecutionStatus, OperationAction, OperationStatus, OperationType};
+use crate::{RunId, Timestamp, integer};
+
+/// The run executes a function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionStarted {
+    pub function: String,
+    pub version: String,
+    pub name: String,
+    /// A plain function gets its input as it is and cannot checkpoint.
+    pub durable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    pub timeout_seconds: u64,
+    /// How long one invocation may take.
+    pub invocation_timeout_seconds: u64,
+    /// The caller's tenant in the API's sense, passed on to the handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Set when another execution waits for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentOperation>,
+    /// The caller waits for the answer, so its result may be larger.
+    #[serde(default)]
+    pub synchronous: bool,
+}
+
+/// The operation of another run that waits for this run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParentOperation {
+    pub run_id: RunId,
+    pub operation_id: String,
+}
+
+/// The handler is called. The fence of everything it records: an earlier invocation's tokens end here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlerInvoked {
+    #[serde(deserialize_with = "integer::u32")]
+    pub invocation: u32,
+    pub request_id: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum HandlerStatus {
+    Succeeded,
+    Failed,
+    Pending,
+    /// It died, did not answer in time, or answered something that is no answer.
+    Crashed,
+    /// The node that had called it was lost; nobody knows how it went.
+    Lost,
+}
+
+/// The invocation is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlerReturned {
+    #[serde(deserialize_with = "integer::u32")]
+    pub invocation: u32,
+    pub request_id: String,
+    pub invoked_at: Timestamp,
+    pub status: HandlerStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+    /// Wait this long before the next invocation.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_after_ms: u64,
+}
+
+/// Which checkpoint call an event belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointRef {
+    /// Counted per invocation, from 1.
+    #[serde(deserialize_with = "integer::u32")]
+    pub number: u32,
+    /// On the call's first event: the same call again is answered from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_token: Option<String>,
+}
+
+/// The handler recorded something about an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationUpdated {
+    pub operation_id: String,
+    /// The how-manieth event of this operation.
+    #[serde(deserialize_with = "integer::u32")]
+    pub occurrence: u32,
+    #[serde(rename = "type")]
+    pub operation_type: OperationType,
+    pub action: OperationAction,
+    /// The START came in the same call, just before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub begins: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+    /// Of a step: the attempt that this ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Of a wait, or before the next attempt of a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replay_children: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<CallbackTerms>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chained: Option<ChainedCall>,
+    pub checkpoint: CheckpointRef,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallbackTerms {
+    pub callback_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainedCall {
+    pub function: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    /// Absent when the target could not be found; then the operation has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<ChainedTarget>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainedTarget {
+    pub run_id: RunId,
+    pub version: String,
+    pub name: String,
+    pub durable: bool,
+}
+
+/// Something outside the handler ended an operation or made it ready: time, a callback, another execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationResolved {
+    pub operation_id: String,
+    #[serde(deserialize_with = "integer::u32")]
+    pub occurrence: u32,
+    pub status: OperationStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+    /// Set when it was found due while a checkpoint was answered: the handler has seen it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointRef>,
+}
+
+/// Whoever has the callback is still at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallbackHeartbeat {
+    pub operation_id: String,
+    #[serde(deserialize_with = "integer::u32")]
+    pub occurrence: u32,
+}
+
+/// The execution is over; the run's own last event follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionEnded {
+    pub status: ExecutionStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}

@@ -1,0 +1,179 @@
+//! Functions as they are registered and referred to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Invalid;
+
+/// The longest execution that the API knows: a year and a day.
+pub const EXECUTION_SECONDS_MAX: u64 = 31_622_400;
+pub const INVOCATION_SECONDS_MAX: u64 = 900;
+
+/// What is registered under a function's name, version by version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FunctionSpec {
+    pub reach: Reach,
+    /// Durable functions checkpoint and may wait; plain ones get their input and answer.
+    #[serde(default = "yes")]
+    pub durable: bool,
+    #[serde(default = "execution_seconds")]
+    pub execution_timeout_seconds: u64,
+    #[serde(default = "retention_days")]
+    pub retention_days: u32,
+    /// How long one invocation may take before it counts as lost.
+    #[serde(default = "invocation_seconds")]
+    pub invocation_timeout_seconds: u64,
+    /// Invocations at the same time, if fewer than the node allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+}
+
+/// How the handler is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
+pub enum Reach {
+    /// We call it: a URL that speaks Lambda's Invoke.
+    Push { url: String },
+    /// It asks us: a process that speaks Lambda's Runtime API.
+    Pull,
+    /// It runs in this process.
+    InProcess,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn execution_seconds() -> u64 {
+    EXECUTION_SECONDS_MAX
+}
+
+fn retention_days() -> u32 {
+    14
+}
+
+fn invocation_seconds() -> u64 {
+    60
+}
+
+impl FunctionSpec {
+    pub fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            durable: true,
+            execution_timeout_seconds: execution_seconds(),
+            retention_days: retention_days(),
+            invocation_timeout_seconds: invocation_seconds(),
+            max_concurrent: None,
+        }
+    }
+
+    pub fn check(&self) -> Result<(), Invalid> {
+        within("executionTimeoutSeconds", self.execution_timeout_seconds, EXECUTION_SECONDS_MAX)?;
+        within("invocationTimeoutSeconds", self.invocation_timeout_seconds, INVOCATION_SECONDS_MAX)?;
+        within("retentionDays", self.retention_days.into(), 90)?;
+        if let Some(most) = self.max_concurrent {
+            within("maxConcurrent", most.into(), 100_000)?;
+        }
+        if let Reach::Push { url } = &self.reach
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            return Err(Invalid::new("reach/url", "is a http:// or https:// address"));
+        }
+        Ok(())
+    }
+}
+
+fn within(field: &str, value: u64, max: u64) -> Result<(), Invalid> {
+    if (1..=max).contains(&value) { Ok(()) } else { Err(Invalid::new(field, format!("is from 1 to {max}"))) }
+}
+
+/// A function as callers name it: `name`, `name:qualifier`, a partial ARN or a whole one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionRef {
+    pub name: String,
+    pub qualifier: Option<String>,
+}
+
+impl FunctionRef {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let wrong = || {
+            Invalid::new(
+                "FunctionName",
+                "is a name, name:qualifier, or an ARN of a function such as arn:aws:lambda:us-east-1:123456789012:function:name",
+            )
+        };
+        // A whole ARN has six parts before the name, a partial one `account:function`.
+        let rest = match text.split_once(":function:") {
+            Some((_, rest)) => rest,
+            None if text.starts_with("arn:") => return Err(wrong()),
+            None => text.strip_prefix("function:").unwrap_or(text),
+        };
+        let (name, qualifier) = match rest.split_once(':') {
+            Some((name, qualifier)) => (name, Some(qualifier)),
+            None => (rest, None),
+        };
+        let plain = |text: &str, max: usize| {
+            (1..=max).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        };
+        if !plain(name, 64) || qualifier.is_some_and(|q| !q.starts_with("$LATEST") && !plain(q, 128)) {
+            return Err(wrong());
+        }
+        Ok(Self { name: name.to_owned(), qualifier: qualifier.map(str::to_owned) })
+    }
+}
+
+/// Where ARNs say that we are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Place {
+    pub region: String,
+    pub account: String,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { region: "us-east-1".to_owned(), account: "000000000000".to_owned() }
+    }
+}
+
+impl Place {
+    pub fn function_arn(&self, name: &str, version: &str) -> String {
+        format!("arn:aws:lambda:{}:{}:function:{name}:{version}", self.region, self.account)
+    }
+
+    /// The last part is also the id of the EXECUTION operation, by which SDKs look it up.
+    pub fn execution_arn(&self, function: &str, version: &str, name: &str, run_id: &str) -> String {
+        format!("{}/durable-execution/{name}/{run_id}", self.function_arn(function, version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_in_four_ways() {
+        let parsed = |text: &str| FunctionRef::parse(text).map(|f| (f.name, f.qualifier));
+        let plain = Ok(("f".to_owned(), None));
+        let latest = Ok(("f".to_owned(), Some("$LATEST".to_owned())));
+        assert_eq!(parsed("f"), plain);
+        assert_eq!(parsed("f:$LATEST"), latest);
+        assert_eq!(parsed("123456789012:function:f"), plain);
+        assert_eq!(parsed("arn:aws:lambda:us-east-1:123456789012:function:f:$LATEST"), latest);
+        for wrong in ["", "f g", "arn:aws:s3:::x", "f:", ":1", "a/b"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_registration_is_checked() {
+        let spec: FunctionSpec = serde_json::from_str(r#"{"reach":{"kind":"pull"}}"#).unwrap();
+        assert!(spec.durable && spec.check().is_ok());
+        let wrong = FunctionSpec { execution_timeout_seconds: 0, ..spec.clone() };
+        assert_eq!(wrong.check().unwrap_err().field, "executionTimeoutSeconds");
+        let wrong = FunctionSpec { reach: Reach::Push { url: "ftp://x".to_owned() }, ..spec };
+        assert_eq!(wrong.check().unwrap_err().field, "reach/url");
+    }
+}

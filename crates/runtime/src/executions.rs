@@ -1,0 +1,123 @@
+//! Durable executions as the published API has them: start, checkpoint, state, history, callbacks, stop.
+//!
+//! A thin shell: names and tokens are opened here, what may happen is decided by the machine, and the answers are read from
+//! the state that the decision leads to. The HTTP server and programs with the engine inside call the same functions.
+
+mod callbacks;
+mod checkpoint;
+mod functions;
+mod history;
+mod read;
+mod seal;
+mod start;
+mod state;
+
+use servo_machine::Refusal;
+use servo_model::function::Place;
+use servo_model::{RunId, TenantId};
+use servo_store::Scope;
+use servo_wire::lambda::{ErrorName, INVALID_TOKEN};
+
+use crate::engine::{Engine, Error};
+
+pub use functions::Resolved;
+pub use read::{ListQuery, PageQuery};
+use seal::Seal;
+pub use start::{Begun, StartFunction};
+
+/// Why a call was refused, in the API's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    pub name: ErrorName,
+    pub message: String,
+}
+
+impl Refused {
+    pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
+        Self { name, message: message.into() }
+    }
+
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorName::InvalidParameterValue, message)
+    }
+
+    fn stale_token() -> Self {
+        Self::invalid(INVALID_TOKEN)
+    }
+
+    fn no_execution() -> Self {
+        Self::new(ErrorName::ResourceNotFound, "no such durable execution")
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(refusal) => match refusal {
+                Refusal::StaleToken => Self::stale_token(),
+                Refusal::NoRun | Refusal::NoExecution => Self::no_execution(),
+                Refusal::NoOperation(_) => Self::new(ErrorName::ResourceNotFound, "no such callback"),
+                Refusal::CallbackClosed => Self::new(ErrorName::CallbackTimeout, refusal.to_string()),
+                other => Self::invalid(other.to_string()),
+            },
+            Error::Invalid(invalid) => Self::invalid(invalid.to_string()),
+            Error::RequestMismatch => Self::new(
+                ErrorName::DurableExecutionAlreadyStarted,
+                "an execution of this name was started with another payload",
+            ),
+            Error::Overloaded { .. } => {
+                Self::new(ErrorName::TooManyRequests, "as many executions are active as may be")
+            }
+            Error::Store(servo_store::Error::NotFound) => Self::no_execution(),
+            Error::Store(servo_store::Error::Limit { what, limit }) => {
+                Self::invalid(format!("{what} is over its limit of {limit}"))
+            }
+            // What went wrong inside is for the log, not for the caller.
+            other => {
+                tracing::warn!(error = %other, "a call of the durable API failed");
+                Self::new(ErrorName::Service, "the service could not do this now; try again")
+            }
+        }
+    }
+}
+
+impl From<servo_store::Error> for Refused {
+    fn from(error: servo_store::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// A handle: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Executions {
+    engine: Engine,
+    seal: Seal,
+    place: Place,
+}
+
+impl Executions {
+    pub async fn new(engine: Engine, place: Place) -> Result<Self, servo_store::Error> {
+        let seal = Seal::new(engine.store().secret().await?);
+        Ok(Self { engine, seal, place })
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The run behind an ARN. Only its last part says which; the rest must be what it says of itself.
+    fn run_of(arn: &str) -> Result<RunId, Refused> {
+        let last = arn.split_once("/durable-execution/").and_then(|(_, rest)| rest.split_once('/'));
+        let (_, id) = last.ok_or_else(|| Refused::invalid("DurableExecutionArn is not the ARN of an execution"))?;
+        RunId::parse(id).map_err(|_| Refused::no_execution())
+    }
+
+    fn scope(tenant: &TenantId) -> Scope {
+        Scope::Tenant(tenant.clone())
+    }
+}

@@ -1,0 +1,169 @@
+//! Executions as people look at them: one, or those of a function.
+
+use serde::{Deserialize, Serialize};
+use servo_model::operation::ExecutionStatus;
+use servo_model::{RunId, RunState, RunStatus, TenantId, Timestamp};
+use servo_store::RunRow;
+use servo_store::runs::{RunQuery, Visible};
+use servo_wire::lambda::{DurableConfig, ExecutionSummary, GetExecutionResponse, ListExecutionsResponse, TraceHeader};
+
+use super::seal::Purpose;
+use super::state::page_items;
+use super::{Executions, Refused};
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PageQuery<'a> {
+    pub marker: Option<&'a str>,
+    pub max_items: Option<usize>,
+    pub reverse: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    pub qualifier: Option<String>,
+    pub name: Option<String>,
+    pub statuses: Vec<ExecutionStatus>,
+    pub started_after: Option<Timestamp>,
+    pub started_before: Option<Timestamp>,
+}
+
+/// Where a list goes on, bound to what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ListMarker {
+    tenant: TenantId,
+    asked: String,
+    after: RunId,
+}
+
+impl Executions {
+    pub async fn get(&self, tenant: &TenantId, arn: &str, with_data: bool) -> Result<GetExecutionResponse, Refused> {
+        let run = Self::run_of(arn)?;
+        let read = |state: &RunState| self.describe(state, with_data);
+        self.engine.view(&Self::scope(tenant), &run, read).await?.ok_or_else(Refused::no_execution)
+    }
+
+    fn describe(&self, state: &RunState, with_data: bool) -> Option<GetExecutionResponse> {
+        let execution = state.execution.as_ref()?;
+        let start = &execution.head.start;
+        let ended = execution.head.ended.as_ref();
+        let status = ended.map_or(ExecutionStatus::Running, |ended| ended.status);
+        let function_arn = self.place.function_arn(&start.function, &start.version);
+        Some(GetExecutionResponse {
+            durable_execution_arn: self.names_of(state).0,
+            durable_execution_name: start.name.clone(),
+            function_arn,
+            version: Some(start.version.clone()),
+            status,
+            start_timestamp: execution.head.started_at.into(),
+            end_timestamp: state.completed_at.filter(|_| ended.is_some()).map(Into::into),
+            input_payload: start.input.clone().filter(|_| with_data),
+            result: ended.and_then(|ended| ended.result.clone()).filter(|_| with_data),
+            error: ended.and_then(|ended| ended.error.clone()).filter(|_| with_data),
+            trace_header: start.trace.clone().map(|trace| TraceHeader { trace_id: Some(trace) }),
+            execution_data_included: with_data,
+            durable_config: Some(DurableConfig {
+                execution_timeout: Some(start.timeout_seconds),
+                retention_period_in_days: None,
+            }),
+        })
+    }
+
+    /// A function's executions, newest first unless reversed.
+    pub async fn list(
+        &self,
+        tenant: &TenantId,
+        function: &str,
+        query: &ListQuery,
+        page: PageQuery<'_>,
+    ) -> Result<ListExecutionsResponse, Refused> {
+        let function = self.resolve(tenant, function, None).await?;
+        let version = match &query.qualifier {
+            Some(qualifier) if !qualifier.starts_with("$LATEST") => {
+                Some(self.resolve(tenant, function.name.as_str(), Some(qualifier)).await?.version.to_string())
+            }
+            _ => None,
+        };
+        let items = page_items(page.max_items)?;
+        let asked = format!("{}|{query:?}|{}", function.name, page.reverse);
+        let after = match page.marker.filter(|marker| !marker.is_empty()) {
+            None => None,
+            Some(text) => {
+                let marker: Option<ListMarker> = self.seal.open(Purpose::Marker, text);
+                let marker = marker.filter(|marker| marker.tenant == *tenant && marker.asked == asked);
+                Some(marker.ok_or_else(|| Refused::invalid("Invalid marker"))?.after)
+            }
+        };
+        let mut runs = RunQuery {
+            visible: visible(&query.statuses),
+            plan_id: Some(function.name.to_string()),
+            plan_version: version,
+            created_from: query.started_after,
+            created_until: query.started_before,
+            name: query.name.clone(),
+            oldest_first: page.reverse,
+            after,
+            limit: u32::try_from(items).unwrap_or(u32::MAX),
+            ..RunQuery::default()
+        };
+        let mut found = Vec::new();
+        // Two statuses share one visible word, so a page may need more than one look.
+        let next = loop {
+            let rows = self.engine.store().list_runs(&Self::scope(tenant), &runs).await?;
+            let full = rows.len() == runs.limit as usize;
+            runs.after = rows.last().map(|row| row.run_id.clone());
+            let fits = |row: &RunRow| query.statuses.is_empty() || query.statuses.contains(&status_of(row));
+            found.extend(rows.iter().filter(|row| fits(row)).map(|row| self.summary(row)));
+            if !full || found.len() >= items {
+                break runs.after.filter(|_| full);
+            }
+        };
+        let next_marker = next.map(|after| {
+            let marker = ListMarker { tenant: tenant.clone(), asked, after };
+            self.seal.close(Purpose::Marker, self.engine.ids().nonce(), &marker)
+        });
+        Ok(ListExecutionsResponse { durable_executions: found, next_marker })
+    }
+
+    fn summary(&self, row: &RunRow) -> ExecutionSummary {
+        let name = row.name.clone().unwrap_or_else(|| row.run_id.to_string());
+        ExecutionSummary {
+            durable_execution_arn: self.place.execution_arn(
+                &row.plan_id,
+                &row.plan_version,
+                &name,
+                row.run_id.as_str(),
+            ),
+            durable_execution_name: name,
+            function_arn: self.place.function_arn(&row.plan_id, &row.plan_version),
+            status: status_of(row),
+            start_timestamp: row.created_at.into(),
+            end_timestamp: row.finished_at.map(Into::into),
+        }
+    }
+}
+
+/// The words of the list's rows that a status may stand for.
+fn visible(statuses: &[ExecutionStatus]) -> Vec<Visible> {
+    let mut words: Vec<Visible> = statuses
+        .iter()
+        .flat_map(|status| match status {
+            ExecutionStatus::Running => vec![Visible::Queued, Visible::Running, Visible::Suspended],
+            ExecutionStatus::Succeeded => vec![Visible::Succeeded],
+            ExecutionStatus::Failed | ExecutionStatus::TimedOut => vec![Visible::Failed],
+            ExecutionStatus::Stopped => vec![Visible::Canceled],
+        })
+        .collect();
+    words.sort();
+    words.dedup();
+    words
+}
+
+fn status_of(row: &RunRow) -> ExecutionStatus {
+    match row.status {
+        RunStatus::Pending | RunStatus::Approved | RunStatus::Running | RunStatus::Paused => ExecutionStatus::Running,
+        RunStatus::Completed => ExecutionStatus::Succeeded,
+        RunStatus::Failed if row.outcome.as_deref() == Some("TIMED_OUT") => ExecutionStatus::TimedOut,
+        RunStatus::Failed => ExecutionStatus::Failed,
+        RunStatus::Cancelled => ExecutionStatus::Stopped,
+    }
+}

@@ -1,0 +1,244 @@
+//! One invocation of a handler, from its dispatch to its answer.
+//!
+//! The invocation's own event is the fence: once it is recorded, tokens of earlier invocations are refused. A node that is
+//! lost with an invocation in flight is found by its dispatch under the old epoch; the next one goes on with what the
+//! handler had recorded.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_machine::{Answer, Command, ExecutionCommand};
+use servo_model::RunState;
+use servo_model::contract::DispatchState;
+use servo_model::operation::ErrorObject;
+use servo_store::{DispatchRow, Fence, Scope};
+use servo_wire::lambda::{DurableExecutionInvocationOutput, InvocationStatus};
+
+use super::authority::Authority;
+use super::inflight::Registered;
+use super::supervise;
+use crate::engine::{Engine, Error, Order, Patience};
+use crate::executions::Executions;
+use crate::metrics::standing;
+
+/// What a handler may answer at most.
+const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024 + 64 * 1024;
+
+pub(crate) struct Invocation {
+    pub executions: Executions,
+    pub authority: Authority,
+    pub handlers: Arc<dyn Handlers>,
+    pub row: DispatchRow,
+    pub invocation: u32,
+    pub fence: Fence,
+    pub registered: Registered,
+}
+
+/// What the recorded invocation is to be called with.
+struct Prepared {
+    payload: String,
+    function: String,
+    version: String,
+    durable: bool,
+    timeout: Duration,
+    tenant_id: Option<String>,
+    trace: Option<String>,
+}
+
+pub(crate) async fn run(invocation: Invocation) {
+    if invocation.row.state == DispatchState::Notified {
+        return invocation.lose().await;
+    }
+    let request_id = invocation.request_id();
+    let prepared = match invocation.begin(&request_id).await {
+        Ok(Some(prepared)) => prepared,
+        Ok(None) => return,
+        Err(error) => {
+            // The dispatch stays open; whoever holds the authority finds it again.
+            tracing::warn!(request_id = %invocation.row.request_id, %error, "handler not invoked");
+            return;
+        }
+    };
+    let Some(answer) = invocation.call(&request_id, prepared).await else { return };
+    invocation.report(answer).await;
+}
+
+impl Invocation {
+    fn engine(&self) -> &Engine {
+        self.executions.engine()
+    }
+
+    fn request_id(&self) -> String {
+        self.engine().ids().event_id(self.engine().now()).to_string()
+    }
+
+    fn order(&self, command: ExecutionCommand) -> Order {
+        let command = Command::Execution(Box::new(command));
+        let mut order = Order::new(Scope::System, self.row.run_id.clone(), command, self.authority.owner());
+        order.patience = Patience::Background;
+        order
+    }
+
+    /// The node that had called the handler is gone.
+    async fn lose(&self) {
+        let mut order = self.order(ExecutionCommand::Lose { invocation: self.invocation });
+        let commands = order.commands.clone();
+        order.fence = Some(self.fence);
+        match self.engine().execute(order).await {
+            Ok(_) => supervise::recovered(self.engine(), self.authority.owner(), "relaunch").await,
+            Err(Error::Refused(_)) => self.withdraw(&commands[0]).await,
+            Err(Error::Store(servo_store::Error::Fenced { epoch })) => self.authority.lost(epoch),
+            Err(error) => tracing::warn!(request_id = %self.row.request_id, %error, "lost invocation not recorded"),
+        }
+    }
+
+    async fn withdraw(&self, command: &Command) {
+        if let Err(error) = self.engine().withdraw(&self.row, command, self.fence).await {
+            tracing::debug!(request_id = %self.row.request_id, %error, "dispatch not withdrawn");
+        }
+    }
+
+    /// Records the invocation under this node's authority. `None` when it is not wanted any more.
+    async fn begin(&self, request_id: &str) -> Result<Option<Prepared>, Error> {
+        let command = ExecutionCommand::Invoke { invocation: self.invocation, request_id: request_id.to_owned() };
+        let mut order = self.order(command);
+        let commands = order.commands.clone();
+        order.fence = Some(self.fence);
+        match self.engine().execute_with(order, |state| self.prepare(state)).await {
+            Ok(outcome) if outcome.refusal.is_some() => Ok(None),
+            Ok(outcome) => Ok(outcome.view),
+            Err(Error::Refused(_)) => {
+                // Recorded after all, by a try whose answer was lost?
+                let ours = |state: &RunState| {
+                    let running = state.execution.as_ref().and_then(|execution| execution.head.invocation.as_ref());
+                    let ours = running.is_some_and(|running| running.request_id == request_id);
+                    ours.then(|| self.prepare(state)).flatten()
+                };
+                let prepared = self.engine().view(&Scope::System, &self.row.run_id, ours).await?;
+                if prepared.is_none() {
+                    self.withdraw(&commands[0]).await;
+                }
+                Ok(prepared)
+            }
+            Err(Error::Store(servo_store::Error::Fenced { epoch })) => {
+                self.authority.lost(epoch);
+                Ok(None)
+            }
+            Err(Error::Store(
+                servo_store::Error::DispatchMove { .. }
+                | servo_store::Error::DispatchNotFound { .. }
+                | servo_store::Error::NotFound,
+            ))
+            | Err(Error::Quarantined(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn prepare(&self, state: &RunState) -> Option<Prepared> {
+        let execution = state.execution.as_deref()?;
+        let start = &execution.head.start;
+        let payload = if start.durable {
+            self.executions.envelope(state, execution, &self.row.tenant)
+        } else {
+            start.input.clone().unwrap_or_else(|| "null".to_owned())
+        };
+        Some(Prepared {
+            payload,
+            function: start.function.clone(),
+            version: start.version.clone(),
+            durable: start.durable,
+            timeout: Duration::from_secs(start.invocation_timeout_seconds),
+            tenant_id: start.tenant_id.clone(),
+            trace: start.trace.clone(),
+        })
+    }
+
+    /// Calls the handler. `None` when the execution has ended under it.
+    async fn call(&self, request_id: &str, prepared: Prepared) -> Option<Answer> {
+        let Prepared { payload, function, version, durable, timeout, tenant_id, trace } = prepared;
+        let tenant = &self.row.tenant;
+        let spec = match self.executions.resolve(tenant, &function, Some(&version)).await {
+            Ok(resolved) => resolved.spec,
+            Err(refused) if refused.name.status() >= 500 => {
+                return Some(Answer::Crashed(ErrorObject::new(refused.name.as_str(), refused.message)));
+            }
+            Err(refused) => {
+                return Some(Answer::Unreachable(ErrorObject::new(refused.name.as_str(), refused.message)));
+            }
+        };
+        let call = HandlerCall {
+            tenant: tenant.clone(),
+            function_arn: self.executions.place().function_arn(&function, &version),
+            function,
+            version,
+            spec,
+            request_id: request_id.to_owned(),
+            payload,
+            timeout,
+            tenant_id,
+            trace,
+            run_id: self.row.run_id.clone(),
+        };
+        let work = AssertUnwindSafe(self.handlers.call(call)).catch_unwind();
+        tokio::select! {
+            biased;
+            () = self.registered.cancel.notified() => None,
+            answer = work => Some(match answer {
+                Ok(Ok(text)) => read_answer(&text, durable),
+                Ok(Err(HandlerFailure { error, unreachable: true })) => Answer::Unreachable(error),
+                Ok(Err(HandlerFailure { error, unreachable: false })) => Answer::Crashed(error),
+                Err(_) => Answer::Crashed(ErrorObject::new("Runtime.ExitError", "the handler panicked")),
+            }),
+            () = self.engine().clock().sleep(timeout) => {
+                let message = format!("Task timed out after {} seconds", timeout.as_secs());
+                Some(Answer::Crashed(ErrorObject::new("Sandbox.Timedout", message)))
+            }
+        }
+    }
+
+    async fn report(&self, answer: Answer) {
+        let order = |answer: Answer| self.order(ExecutionCommand::Return { invocation: self.invocation, answer });
+        let mut recorded = self.engine().execute_with(order(answer), standing).await;
+        if let Err(Error::Store(error @ servo_store::Error::Limit { .. })) = &recorded {
+            // Too large to be recorded; invoking the handler again would not make it smaller.
+            recorded = self.engine().execute_with(order(Answer::Invalid(error.to_string())), standing).await;
+        }
+        match recorded {
+            Ok(outcome) => crate::metrics::run_ended(outcome.view),
+            Err(Error::Refused(refusal)) => {
+                tracing::debug!(request_id = %self.row.request_id, %refusal, "answer not wanted any more");
+            }
+            Err(error) => {
+                tracing::warn!(request_id = %self.row.request_id, %error, "answer not recorded; the handler will be invoked again");
+            }
+        }
+    }
+}
+
+/// What the handler said, if it is an answer at all.
+fn read_answer(text: &str, durable: bool) -> Answer {
+    if text.len() > ANSWER_BYTES_MAX {
+        return Answer::Invalid(format!("the answer has at most {ANSWER_BYTES_MAX} bytes"));
+    }
+    if !durable {
+        return Answer::Succeeded(Some(text.to_owned()));
+    }
+    let output: DurableExecutionInvocationOutput = match serde_json::from_str(text) {
+        Ok(output) => output,
+        Err(error) => return Answer::Invalid(format!("Invalid invocation output: {error}")),
+    };
+    match output.status {
+        InvocationStatus::Succeeded if output.error.is_some() => {
+            Answer::Invalid("Cannot provide an Error for SUCCEEDED status.".to_owned())
+        }
+        InvocationStatus::Failed if output.result.is_some() => {
+            Answer::Invalid("Cannot provide a Result for FAILED status.".to_owned())
+        }
+        InvocationStatus::Succeeded => Answer::Succeeded(output.result),
+        InvocationStatus::Failed => Answer::Failed(output.error),
+        InvocationStatus::Pending => Answer::Pending,
+    }
+}
