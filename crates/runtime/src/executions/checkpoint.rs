@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
-use servo_model::{RunState, RunStatus};
+use servo_model::{RunState, RunStatus, TenantId};
 use servo_store::Scope;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionState};
 
@@ -18,8 +18,13 @@ const UPDATES_MAX: usize = 1_000;
 const CLIENT_TOKEN_CHARS_MAX: usize = 64;
 
 impl Executions {
-    pub async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, Refused> {
-        let token = self.token(arn, &request.checkpoint_token)?;
+    pub async fn checkpoint(
+        &self,
+        tenant: &TenantId,
+        arn: &str,
+        request: CheckpointRequest,
+    ) -> Result<CheckpointResponse, Refused> {
+        let token = self.token(tenant, arn, &request.checkpoint_token)?;
         let client_token = request.client_token.filter(|text| !text.is_empty());
         if client_token.as_ref().is_some_and(|text| text.len() > CLIENT_TOKEN_CHARS_MAX) {
             return Err(Refused::invalid(format!("ClientToken has at most {CLIENT_TOKEN_CHARS_MAX} characters")));
@@ -44,11 +49,11 @@ impl Executions {
         Ok(outcome.view)
     }
 
-    /// The token's contents, if it belongs to this execution.
-    pub(super) fn token(&self, arn: &str, text: &str) -> Result<Token, Refused> {
+    /// The token's contents, if it belongs to this tenant's execution.
+    pub(super) fn token(&self, tenant: &TenantId, arn: &str, text: &str) -> Result<Token, Refused> {
         let run = Self::run_of(arn)?;
         let token: Option<Token> = self.seal.open(Purpose::Token, text);
-        token.filter(|token| token.run == run).ok_or_else(Refused::stale_token)
+        token.filter(|token| token.run == run && token.tenant == *tenant).ok_or_else(Refused::stale_token)
     }
 
     /// Everything that has changed since the handler last looked, and the right to go on.

@@ -52,12 +52,13 @@ impl Executions {
 
     pub async fn state(
         &self,
+        tenant: &TenantId,
         arn: &str,
         token: &str,
         marker: Option<&str>,
         max_items: Option<usize>,
     ) -> Result<GetStateResponse, Refused> {
-        let token = self.token(arn, token)?;
+        let token = self.token(tenant, arn, token)?;
         let from = match marker.filter(|marker| !marker.is_empty()) {
             None => 0,
             Some(text) => {

@@ -1,0 +1,44 @@
+//! AWS Lambda's durable execution API, with its own addresses, errors and headers, so that AWS's SDKs talk to us as they
+//! would to AWS.
+
+mod callbacks;
+mod caller;
+mod executions;
+mod invoke;
+mod refusal;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use servo_wire::lambda::ErrorName;
+
+use crate::app::App;
+use caller::{Call, read};
+use refusal::{LambdaAnswer, LambdaError};
+
+pub(super) fn router(app: &App) -> Router<App> {
+    let executions = "/2025-12-01/durable-executions/{arn}";
+    let at = |rest: &str| format!("{executions}{rest}");
+    let calls = Router::new()
+        .route(executions, get(executions::get))
+        .route(&at("/checkpoint"), post(executions::checkpoint))
+        .route(&at("/state"), get(executions::state))
+        .route(&at("/history"), get(executions::history))
+        .route(&at("/stop"), post(executions::stop))
+        .route("/2025-12-01/functions/{name}/durable-executions", get(executions::list))
+        .route("/2025-12-01/durable-execution-callbacks/{id}/succeed", post(callbacks::succeed))
+        .route("/2025-12-01/durable-execution-callbacks/{id}/fail", post(callbacks::fail))
+        .route("/2025-12-01/durable-execution-callbacks/{id}/heartbeat", post(callbacks::heartbeat))
+        .layer(from_fn_with_state(app.clone(), limit));
+    // Outside the limit: a call that waits for its execution must not keep the handler's own calls out.
+    calls.route("/2015-03-31/functions/{name}/invocations", post(invoke::invoke))
+}
+
+async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
+    match app.lambda_calls.clone().try_acquire_owned() {
+        Ok(_permit) => next.run(request).await,
+        Err(_) => LambdaError::new(ErrorName::TooManyRequests, "too many requests are under way").into_response(),
+    }
+}

@@ -1,0 +1,36 @@
+//! Answers to callbacks.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use serde_json::{Value, json};
+use servo_machine::CallbackAnswer;
+use servo_model::Role;
+use servo_model::operation::ErrorObject;
+
+use super::{Call, LambdaAnswer, LambdaError, read};
+use crate::app::App;
+
+pub(super) async fn succeed(State(app): State<App>, request: Request) -> LambdaAnswer<Json<Value>> {
+    let call = read(&app, request, Role::Operator).await?;
+    let result = (!call.body.is_empty()).then(|| call.body.clone());
+    answer(&app, &call, CallbackAnswer::Succeed(result)).await
+}
+
+pub(super) async fn fail(State(app): State<App>, request: Request) -> LambdaAnswer<Json<Value>> {
+    let call = read(&app, request, Role::Operator).await?;
+    let error: ErrorObject = if call.body.trim().is_empty() { ErrorObject::default() } else { call.json()? };
+    answer(&app, &call, CallbackAnswer::Fail(error)).await
+}
+
+pub(super) async fn heartbeat(State(app): State<App>, request: Request) -> LambdaAnswer<Json<Value>> {
+    let call = read(&app, request, Role::Operator).await?;
+    answer(&app, &call, CallbackAnswer::Heartbeat).await
+}
+
+async fn answer(app: &App, call: &Call, answer: CallbackAnswer) -> LambdaAnswer<Json<Value>> {
+    if call.subject.is_empty() || call.subject.len() > 1_024 {
+        return Err(LambdaError::invalid("CallbackId has 1 to 1024 characters"));
+    }
+    app.runtime.executions().callback(&call.principal.tenant, &call.subject, answer).await?;
+    Ok(Json(json!({})))
+}

@@ -1,0 +1,99 @@
+//! Who calls, with what: the body is read before the caller is known, because a signature covers it.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
+use servo_model::{Role, SecurityContext};
+use servo_wire::lambda::ErrorName;
+
+use super::{LambdaAnswer, LambdaError};
+use crate::app::App;
+use crate::auth::require;
+use crate::body;
+
+/// The largest payload of a call, with room for what stands around it.
+const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
+
+/// A call of the API: its path parameter, query, headers and body, and who makes it.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub principal: SecurityContext,
+    /// The one parameter in the path, decoded.
+    pub subject: String,
+    pub headers: HeaderMap,
+    pub body: String,
+    query: Vec<(String, String)>,
+}
+
+/// Reads a call by somebody who has at least this role.
+pub(super) async fn read(app: &App, request: Request, role: Role) -> LambdaAnswer<Call> {
+    let (mut parts, body) = request.into_parts();
+    let within = Duration::from_millis(app.config.body_timeout_ms);
+    let body = body::read(body, BODY_BYTES_MAX, within).await?;
+    let principal = app.auth.identify_call(&parts, body.as_bytes(), app.runtime.engine().clock().now())?;
+    require(&principal, role)?;
+    let subject = Path::<String>::from_request_parts(&mut parts, app).await;
+    let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;
+    let query = query(&parts)?;
+    Ok(Call { principal, subject, headers: parts.headers, body, query })
+}
+
+fn query(parts: &Parts) -> LambdaAnswer<Vec<(String, String)>> {
+    let text = parts.uri.query().unwrap_or_default();
+    serde_urlencoded(text).ok_or_else(|| LambdaError::invalid("the query is not UTF-8"))
+}
+
+/// `a=1&b=%20`, with `+` for a space.
+fn serde_urlencoded(text: &str) -> Option<Vec<(String, String)>> {
+    let decode = |part: &str| {
+        let part = part.replace('+', " ");
+        percent_encoding::percent_decode_str(&part).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+    };
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((decode(name)?, decode(value)?))
+    })
+    .collect()
+}
+
+impl Call {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn flag(&self, name: &str, default: bool) -> LambdaAnswer<bool> {
+        match self.text(name) {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(_) => Err(LambdaError::invalid(format!("{name} is true or false"))),
+        }
+    }
+
+    pub(super) fn number(&self, name: &str) -> LambdaAnswer<Option<usize>> {
+        let wrong = |_| LambdaError::invalid(format!("{name} is a whole number"));
+        self.text(name).map(str::parse).transpose().map_err(wrong)
+    }
+
+    pub(super) fn header(&self, name: &str) -> LambdaAnswer<Option<&str>> {
+        let wrong = |_| LambdaError::invalid(format!("the header {name} is not plain text"));
+        self.headers.get(name).map(|value| value.to_str()).transpose().map_err(wrong)
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(&self) -> LambdaAnswer<T> {
+        if is_deeper_than(&self.body, JSON_DEPTH_MAX) {
+            return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
+        }
+        serde_json::from_str(&self.body)
+            .map_err(|error| LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}")))
+    }
+}

@@ -1,0 +1,88 @@
+//! Executions: what their handlers call, and what people look at.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use servo_model::operation::{ErrorObject, ExecutionStatus};
+use servo_model::{Role, Timestamp};
+use servo_runtime::executions::{ListQuery, PageQuery};
+use servo_wire::lambda::{
+    CheckpointRequest, CheckpointResponse, GetExecutionResponse, GetStateResponse, HistoryResponse,
+    ListExecutionsResponse, StopResponse,
+};
+
+use super::{Call, LambdaAnswer, LambdaError, read};
+use crate::app::App;
+use crate::routes::audit;
+
+pub(super) async fn checkpoint(
+    State(app): State<App>,
+    request: Request,
+) -> LambdaAnswer<Json<CheckpointResponse>> {
+    let call = read(&app, request, Role::Operator).await?;
+    let request: CheckpointRequest = call.json()?;
+    let executions = app.runtime.executions();
+    Ok(Json(executions.checkpoint(&call.principal.tenant, &call.subject, request).await?))
+}
+
+pub(super) async fn state(State(app): State<App>, request: Request) -> LambdaAnswer<Json<GetStateResponse>> {
+    let call = read(&app, request, Role::Operator).await?;
+    let token = call.text("CheckpointToken").ok_or_else(|| LambdaError::invalid("CheckpointToken is missing"))?;
+    let (marker, items) = (call.text("Marker"), call.number("MaxItems")?);
+    let executions = app.runtime.executions();
+    Ok(Json(executions.state(&call.principal.tenant, &call.subject, token, marker, items).await?))
+}
+
+pub(super) async fn get(State(app): State<App>, request: Request) -> LambdaAnswer<Json<GetExecutionResponse>> {
+    let call = read(&app, request, Role::Viewer).await?;
+    let with_data = call.flag("IncludeExecutionData", true)?;
+    Ok(Json(app.runtime.executions().get(&call.principal.tenant, &call.subject, with_data).await?))
+}
+
+pub(super) async fn history(State(app): State<App>, request: Request) -> LambdaAnswer<Json<HistoryResponse>> {
+    let call = read(&app, request, Role::Viewer).await?;
+    let with_data = call.flag("IncludeExecutionData", true)?;
+    let history = app.runtime.executions().history(&call.principal.tenant, &call.subject, with_data, page(&call)?);
+    Ok(Json(history.await?))
+}
+
+fn page(call: &Call) -> LambdaAnswer<PageQuery<'_>> {
+    Ok(PageQuery {
+        marker: call.text("Marker"),
+        max_items: call.number("MaxItems")?,
+        reverse: call.flag("ReverseOrder", false)?,
+    })
+}
+
+pub(super) async fn list(State(app): State<App>, request: Request) -> LambdaAnswer<Json<ListExecutionsResponse>> {
+    let call = read(&app, request, Role::Viewer).await?;
+    let statuses = call.all("Statuses").map(|text| {
+        ExecutionStatus::parse(text).ok_or_else(|| LambdaError::invalid(format!("Statuses: `{text}` is no status")))
+    });
+    let query = ListQuery {
+        qualifier: call.text("Qualifier").map(str::to_owned),
+        name: call.text("DurableExecutionName").map(str::to_owned),
+        statuses: statuses.collect::<Result<_, _>>()?,
+        started_after: time(&call, "StartedAfter")?,
+        started_before: time(&call, "StartedBefore")?,
+    };
+    if query.statuses.len() > 10 {
+        return Err(LambdaError::invalid("Statuses has at most 10 values"));
+    }
+    let executions = app.runtime.executions();
+    Ok(Json(executions.list(&call.principal.tenant, &call.subject, &query, page(&call)?).await?))
+}
+
+fn time(call: &Call, name: &str) -> LambdaAnswer<Option<Timestamp>> {
+    let wrong = |_| LambdaError::invalid(format!("{name} is a time such as 2026-01-31T12:00:00Z"));
+    call.text(name).map(Timestamp::parse).transpose().map_err(wrong)
+}
+
+pub(super) async fn stop(State(app): State<App>, request: Request) -> LambdaAnswer<Response> {
+    let call = read(&app, request, Role::Operator).await?;
+    let error: ErrorObject = if call.body.trim().is_empty() { ErrorObject::default() } else { call.json()? };
+    let principal = &call.principal;
+    let stopped = app.runtime.executions().stop(&principal.tenant, &call.subject, error, &principal.subject).await?;
+    audit(principal, "execution.stop", &call.subject);
+    Ok(Json(StopResponse { stop_timestamp: stopped.into() }).into_response())
+}

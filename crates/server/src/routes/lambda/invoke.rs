@@ -1,0 +1,105 @@
+//! Invoke: starts an execution, and waits for it if asked to.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use servo_model::Role;
+use servo_model::execution::Ended;
+use servo_model::operation::ExecutionStatus;
+use servo_runtime::executions::{Begun, StartFunction};
+use servo_wire::lambda::ErrorName;
+
+use super::{LambdaAnswer, LambdaError, read};
+use crate::app::App;
+use crate::routes::audit;
+
+const ARN: HeaderName = HeaderName::from_static("x-amz-durable-execution-arn");
+const VERSION: HeaderName = HeaderName::from_static("x-amz-executed-version");
+const FUNCTION_ERROR: HeaderName = HeaderName::from_static("x-amz-function-error");
+/// The longest a caller waits for an execution, as in the published API.
+const WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    RequestResponse,
+    Event,
+    DryRun,
+}
+
+pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAnswer<Response> {
+    let call = read(&app, request, Role::Operator).await?;
+    let kind = match call.header("x-amz-invocation-type")? {
+        None | Some("RequestResponse") => Kind::RequestResponse,
+        Some("Event") => Kind::Event,
+        Some("DryRun") => Kind::DryRun,
+        Some(_) => return Err(LambdaError::invalid("X-Amz-Invocation-Type is RequestResponse, Event or DryRun")),
+    };
+    let executions = app.runtime.executions();
+    let tenant = &call.principal.tenant;
+    let function = executions.resolve(tenant, &call.subject, call.text("Qualifier")).await?;
+    if !call.body.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&call.body).is_err() {
+        let message = "Could not parse request body into json";
+        return Err(LambdaError::new(ErrorName::InvalidRequestContent, message));
+    }
+    if kind == Kind::DryRun {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
+    let begun = executions
+        .start(StartFunction {
+            tenant: tenant.clone(),
+            subject: call.principal.subject.clone(),
+            function,
+            name: text("x-amz-durable-execution-name")?,
+            input: (!call.body.is_empty()).then(|| call.body.clone()),
+            tenant_id: text("x-amz-tenant-id")?,
+            trace: text("x-amzn-trace-id")?,
+            synchronous: kind == Kind::RequestResponse,
+        })
+        .await?;
+    if begun.created {
+        audit(&call.principal, "execution.start", begun.run_id.as_str());
+    }
+    let response = match kind {
+        Kind::Event => StatusCode::ACCEPTED.into_response(),
+        Kind::RequestResponse | Kind::DryRun => match executions.wait(tenant, &begun.run_id, WAIT_MAX).await? {
+            Some(ended) => result(ended),
+            None => {
+                let message = "the execution did not end within 15 minutes; it goes on";
+                return Err(LambdaError::new(ErrorName::Service, message));
+            }
+        },
+    };
+    Ok(named(response, &begun))
+}
+
+fn named(mut response: Response, begun: &Begun) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in [(ARN, &begun.arn), (VERSION, &begun.version)] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+/// The result as the function gave it, or its error in the form of a function error.
+fn result(ended: Ended) -> Response {
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    if ended.status == ExecutionStatus::Succeeded {
+        return (StatusCode::OK, json, Body::from(ended.result.unwrap_or_else(|| "null".to_owned()))).into_response();
+    }
+    let error = ended.error.unwrap_or_default();
+    let document = json!({
+        "errorType": error.error_type.unwrap_or_else(|| ended.status.as_str().to_owned()),
+        "errorMessage": error.error_message.unwrap_or_default(),
+        "errorData": error.error_data,
+        "stackTrace": error.stack_trace.unwrap_or_default(),
+    });
+    let failed = [(FUNCTION_ERROR, HeaderValue::from_static("Unhandled"))];
+    (StatusCode::OK, json, failed, Body::from(document.to_string())).into_response()
+}
