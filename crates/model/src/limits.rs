@@ -42,6 +42,8 @@ pub struct Limits {
     pub payload_bytes_max: usize,
     /// Sum of payloads in one append.
     pub transaction_bytes_max: usize,
+    /// Sum of payloads in one page of a list. A page ends before it, but never without its first item.
+    pub page_bytes_max: usize,
     pub steps_per_plan_max: usize,
     pub request_body_bytes_max: usize,
 }
@@ -55,6 +57,7 @@ impl Default for Limits {
             events_per_run_max: 250_000,
             payload_bytes_max: 6 * 1024 * 1024,
             transaction_bytes_max: 16 * 1024 * 1024,
+            page_bytes_max: 16 * 1024 * 1024,
             steps_per_plan_max: 10_000,
             request_body_bytes_max: 8 * 1024 * 1024,
         }

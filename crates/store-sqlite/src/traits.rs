@@ -38,8 +38,8 @@ impl LogStore for SqliteStore {
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
-        let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read(move |conn| log::read_run(conn, &scope, &run_id, after, limit)).await
+        let (scope, run_id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
+        self.read(move |conn| log::read_run(conn, &scope, &run_id, after, limit, bytes_max)).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
@@ -60,7 +60,8 @@ impl LogStore for SqliteStore {
     }
 
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
-        self.read(move |conn| log::read_log(conn, after, limit)).await
+        let bytes_max = self.inner.limits.page_bytes_max;
+        self.read(move |conn| log::read_log(conn, after, limit, bytes_max)).await
     }
 
     async fn log_head(&self) -> Result<Position> {

@@ -13,6 +13,7 @@ pub mod error;
 pub mod lease;
 pub mod log;
 pub mod mem;
+pub mod page;
 pub mod position;
 pub mod relay;
 pub mod resync;

@@ -7,6 +7,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 use super::{Inner, MemStore, Run};
 use crate::error::{Error, Result};
 use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredSnapshot};
+use crate::page::PageBytes;
 use crate::position::Position;
 use crate::runs::{RunQuery, RunRow, RunStore, Scope};
 
@@ -30,7 +31,9 @@ impl LogStore for MemStore {
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let inner = self.lock()?;
         let run = inner.run(scope, run_id)?;
-        let events = run.events.range(after.saturating_add(1)..).take(limit as usize).map(|(_, e)| e.clone()).collect();
+        let mut page = PageBytes::new(self.limits.page_bytes_max);
+        let events = run.events.range(after.saturating_add(1)..).map(|(_, event)| event).take(limit as usize);
+        let events = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
         Ok(RunPage { events, head_seq: run.head })
     }
 
@@ -52,7 +55,9 @@ impl LogStore for MemStore {
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
         let inner = self.lock()?;
         let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
-        let events: Vec<_> = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq).cloned()).collect();
+        let mut page = PageBytes::new(self.limits.page_bytes_max);
+        let events = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq));
+        let events: Vec<_> = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
         let next = events.last().map_or(after, |event| event.position);
         Ok(LogPage { events, next })
     }

@@ -122,6 +122,7 @@ macro_rules! __conformance_cases {
             }
             limits {
                 payloads_of_every_size_come_back;
+                a_page_has_a_size;
                 one_byte_too_many_is_refused;
                 a_transaction_has_a_size;
                 a_run_has_a_last_event;
