@@ -171,6 +171,8 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         finished_at: optional_time(row, "finished_at")?,
         changed_seq: number(row, "changed_seq")?,
         quarantined: get(row, "quarantined")?,
+        name: get(row, "name")?,
+        outcome: get(row, "outcome")?,
     })
 }
 

@@ -17,8 +17,10 @@ struct Migration {
 }
 
 /// Never edited once released, only added to.
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "init", sql: include_str!("../migrations/0001_init.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "init", sql: include_str!("../migrations/0001_init.sql") },
+    Migration { version: 2, name: "runs", sql: include_str!("../migrations/0002_runs.sql") },
+];
 
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;

@@ -98,6 +98,11 @@ impl RunStore for SqliteStore {
         let tenant = tenant.clone();
         self.read(move |conn| runs::count_active(conn, &tenant, most)).await
     }
+
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let (tenant, plan_id) = (tenant.clone(), plan_id.to_owned());
+        self.read(move |conn| runs::count_open(conn, &tenant, &plan_id)).await
+    }
 }
 
 #[async_trait]

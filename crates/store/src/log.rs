@@ -174,6 +174,9 @@ impl Append {
                 let reason = "belongs to another run or tenant than its stream".to_owned();
                 return Err(Error::Invalid { field: "row".to_owned(), reason });
             }
+            if let Some(row) = &stream.row {
+                row.check()?;
+            }
             for event in &stream.events {
                 if event.payload.len() > limits.payload_bytes_max {
                     return Err(Error::Limit { what: "an event's payload", limit: limits.payload_bytes_max as u64 });

@@ -126,5 +126,7 @@ pub fn system_row(now: Timestamp) -> RunRow {
         finished_at: None,
         changed_seq: 0,
         quarantined: None,
+        name: None,
+        outcome: None,
     }
 }

@@ -1,5 +1,8 @@
 //! Reading the log and the runs.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId, Timestamp};
@@ -86,13 +89,15 @@ impl RunStore for MemStore {
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
         let inner = self.lock()?;
-        let rows = inner.runs.values().rev().map(|run| &run.row).filter(|row| {
-            !row.run_id.is_system()
-                && scope.covers(&row.tenant)
-                && query.visible.is_none_or(|visible| row.visible == visible)
-                && query.plan_id.as_ref().is_none_or(|plan| row.plan_id == *plan)
-                && query.before.as_ref().is_none_or(|before| row.run_id < *before)
-        });
+        let (from, until) = match (&query.after, query.oldest_first) {
+            (None, _) => (Bound::Unbounded, Bound::Unbounded),
+            (Some(after), true) => (Bound::Excluded(after), Bound::Unbounded),
+            (Some(after), false) => (Bound::Unbounded, Bound::Excluded(after)),
+        };
+        let ascending = inner.runs.range::<RunId, _>((from, until)).map(|(_, run)| &run.row);
+        let rows: Box<dyn Iterator<Item = &RunRow>> =
+            if query.oldest_first { Box::new(ascending) } else { Box::new(ascending.rev()) };
+        let rows = rows.filter(|row| !row.run_id.is_system() && scope.covers(&row.tenant) && query.matches(row));
         Ok(rows.take(query.limit as usize).cloned().collect())
     }
 
@@ -107,5 +112,15 @@ impl RunStore for MemStore {
             run.row.tenant == *tenant && matches!(run.row.status, Running | Paused) && !run.row.run_id.is_system()
         });
         Ok(u32::try_from(active.take(most as usize).count()).unwrap_or(most))
+    }
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let inner = self.lock()?;
+        let mut counts = BTreeMap::new();
+        for row in inner.runs.values().map(|run| &run.row) {
+            if row.tenant == *tenant && row.plan_id == plan_id && !row.status.is_terminal() && !row.run_id.is_system() {
+                *counts.entry(row.plan_version.clone()).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().collect())
     }
 }

@@ -38,6 +38,14 @@ macro_rules! wrap_store {
             async fn count_active(&self, tenant: &$crate::testkit::wrap::TenantId, most: u32) -> $crate::Result<u32> {
                 self.around("count_active", self.inner().count_active(tenant, most)).await
             }
+
+            async fn count_open(
+                &self,
+                tenant: &$crate::testkit::wrap::TenantId,
+                plan_id: &str,
+            ) -> $crate::Result<Vec<(String, u64)>> {
+                self.around("count_open", self.inner().count_open(tenant, plan_id)).await
+            }
         }
 
         #[$crate::testkit::wrap::async_trait]

@@ -113,6 +113,7 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.find_request(&acme, servo_canon::Digest::of(b"r")).await, Error::Closed);
     refused!(store.count_active(&acme, 1).await, Error::Closed);
 
+    refused!(store.count_open(&acme, "plan").await, Error::Closed);
     refused!(store.claim_queue("a", 1, 1).await, Error::Closed);
     refused!(store.release_queue(&run, "a", now).await, Error::Closed);
     refused!(store.open_dispatches(1, None, 1).await, Error::Closed);

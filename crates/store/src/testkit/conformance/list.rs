@@ -49,7 +49,9 @@ macro_rules! __conformance_cases {
             runs {
                 a_row_comes_back_as_it_went_in;
                 an_append_changes_the_row_with_the_event;
-                lists_are_filtered_and_newest_first;
+                lists_are_filtered_and_go_both_ways;
+                lists_are_narrowed_by_what_callers_know;
+                open_runs_are_counted_by_version;
                 ids_sort_by_byte;
                 a_request_starts_one_run proves "ES-072";
                 racing_requests_start_one_run proves "ES-072";

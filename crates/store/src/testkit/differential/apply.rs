@@ -117,6 +117,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::ListRuns { scope, query } => Answer::of(store.list_runs(scope, query).await),
         Op::FindRequest { tenant, key } => Answer::of(store.find_request(tenant, *key).await),
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
+        Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
         _ => apply_rows(op, store, places).await,
     }
 }

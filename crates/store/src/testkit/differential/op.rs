@@ -64,6 +64,10 @@ pub(super) enum Op {
         tenant: TenantId,
         most: u32,
     },
+    CountOpen {
+        tenant: TenantId,
+        plan_id: String,
+    },
     ClaimQueue {
         owner: String,
         lease_ms: u64,
@@ -219,6 +223,7 @@ impl Op {
             Op::ListRuns { .. } => "list_runs",
             Op::FindRequest { .. } => "find_request",
             Op::CountActive { .. } => "count_active",
+            Op::CountOpen { .. } => "count_open",
             Op::ClaimQueue { .. } => "claim_queue",
             Op::ReleaseQueue { .. } => "release_queue",
             Op::OpenDispatches { .. } => "open_dispatches",
@@ -249,7 +254,7 @@ impl Op {
     }
 
     /// The kinds that a whole campaign must have seen succeed.
-    pub(super) const KINDS: [&'static str; 37] = [
+    pub(super) const KINDS: [&'static str; 38] = [
         "append",
         "read_run",
         "snapshot_at",
@@ -261,6 +266,7 @@ impl Op {
         "list_runs",
         "find_request",
         "count_active",
+        "count_open",
         "claim_queue",
         "release_queue",
         "open_dispatches",

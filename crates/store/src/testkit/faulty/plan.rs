@@ -116,7 +116,7 @@ impl Plan {
 }
 
 /// Every method of a store, so that a misspelt one is noticed.
-const METHODS: [&str; 43] = [
+const METHODS: [&str; 44] = [
     "now",
     "append",
     "read_run",
@@ -129,6 +129,7 @@ const METHODS: [&str; 43] = [
     "list_runs",
     "find_request",
     "count_active",
+    "count_open",
     "claim_queue",
     "release_queue",
     "open_dispatches",
