@@ -49,6 +49,8 @@ pub(crate) fn create(run: usize) -> Append {
         finished_at: None,
         changed_seq: 1,
         quarantined: None,
+        name: None,
+        outcome: None,
     });
     stream.events.push(event(run, 1));
     Append::one(stream)

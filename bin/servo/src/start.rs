@@ -49,6 +49,7 @@ pub(crate) async fn run(
         tasks: tasks.clone(),
         bus,
         adapters: adapters(&config.engines),
+        handlers: Arc::new(servo_adapter::handler::NoHandlers),
         config: config.runtime.clone(),
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
@@ -61,6 +62,7 @@ pub(crate) async fn run(
         runtime: runtime.clone(),
         auth: config.auth(),
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
+        host: Arc::new(servo_server::host::NoHost),
         loopback: address.ip().is_loopback(),
         config: config.server.clone(),
         shutdown: shutdown.clone(),

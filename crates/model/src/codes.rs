@@ -27,6 +27,8 @@ codes! {
     IDEMPOTENCY_KEY_EXISTS, 409, "An event with this idempotency key is already recorded";
     RUN_REQUEST_MISMATCH, 422, "This runRequestId was used for a different request";
     RUN_NOT_FOUND, 404, "No such run";
+    FUNCTION_NOT_FOUND, 404, "No such function";
+    FUNCTION_IN_USE, 409, "Runs of the function have not ended";
     STEP_NOT_FOUND, 404, "No such step in this run";
     NOT_FOUND, 404, "Nothing is here";
     METHOD_NOT_ALLOWED, 405, "This address does not answer that method";

@@ -29,7 +29,7 @@ pub async fn verify(store: &dyn Store, mut progress: impl FnMut(u64) + Send) -> 
     loop {
         let rows = store.list_runs(&Scope::System, &query).await?;
         let Some(last) = rows.last() else { return Ok(report) };
-        query.before = Some(last.run_id.clone());
+        query.after = Some(last.run_id.clone());
         for row in rows {
             report.runs += 1;
             let mut found = |problem: String| report.findings.push(Finding { run_id: row.run_id.clone(), problem });

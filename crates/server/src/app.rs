@@ -9,16 +9,17 @@ use tokio::sync::Semaphore;
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
+use crate::host::FunctionHost;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::routes;
 
 /// Everything the server is given.
-#[derive(Debug)]
 pub struct Parts {
     pub runtime: Runtime,
     pub auth: Auth,
     pub plan_sources: PlanSources,
+    pub host: Arc<dyn FunctionHost>,
     pub config: ServerConfig,
     /// Whether only this machine can reach the server.
     pub loopback: bool,
@@ -27,11 +28,12 @@ pub struct Parts {
 }
 
 /// A handle: cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct App {
     pub(crate) runtime: Runtime,
     pub(crate) auth: Arc<Auth>,
     pub(crate) plan_sources: Arc<PlanSources>,
+    pub(crate) host: Arc<dyn FunctionHost>,
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) loopback: bool,
     pub(crate) shutdown: Shutdown,
@@ -39,10 +41,24 @@ pub struct App {
     pub(crate) metrics: Metrics,
     /// Requests under way.
     pub(crate) requests: Arc<Semaphore>,
+    /// Calls of the Lambda API under way.
+    pub(crate) lambda_calls: Arc<Semaphore>,
     /// Open event streams.
     pub(crate) streams: Arc<Semaphore>,
     /// Work on the whole store, one at a time.
     pub(crate) maintenance: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("config", &self.config).finish_non_exhaustive()
+    }
 }
 
 impl App {
@@ -50,6 +66,7 @@ impl App {
         let secret = parts.runtime.engine().store().secret().await?;
         Ok(Self {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
+            lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),
@@ -57,6 +74,7 @@ impl App {
             runtime: parts.runtime,
             auth: Arc::new(parts.auth),
             plan_sources: Arc::new(parts.plan_sources),
+            host: parts.host,
             config: Arc::new(parts.config),
             loopback: parts.loopback,
             shutdown: parts.shutdown,

@@ -6,19 +6,35 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use servo_canon::Digest;
-use servo_model::{Role, SecurityContext, TenantId, codes};
+use servo_model::{Role, SecurityContext, TenantId, Timestamp, codes};
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
 use crate::request::RequestInfo;
+use crate::sigv4::Signed;
 
 /// How principals are found.
 #[derive(Debug, Clone)]
 pub enum Auth {
     /// Everybody on this machine is the development principal. Never for a server that others can reach.
     Development,
-    /// `Authorization: Bearer <key>`.
-    Keys(Vec<Key>),
+    /// `Authorization: Bearer <key>`, and AWS signatures where the API is AWS's.
+    Keys { keys: Vec<Key>, access_keys: Vec<AccessKey> },
+}
+
+/// A key for AWS signatures. Whoever verifies one needs the secret itself.
+#[derive(Clone)]
+pub struct AccessKey {
+    pub id: String,
+    pub secret: String,
+    pub tenant: TenantId,
+    pub roles: Vec<Role>,
+}
+
+impl std::fmt::Debug for AccessKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessKey").field("id", &self.id).field("tenant", &self.tenant).finish_non_exhaustive()
+    }
 }
 
 /// A key that was handed out. Only its digest is known here.
@@ -31,13 +47,28 @@ pub struct Key {
 }
 
 impl Auth {
+    /// Who makes a call of the Lambda API. In development signatures are not looked at: clients sign with whatever they
+    /// have.
+    pub(crate) fn identify_call(&self, parts: &Parts, body: &[u8], now: Timestamp) -> Answer<SecurityContext> {
+        let correlation = parts.extensions.get::<RequestInfo>().map(|info| info.correlation_id.clone());
+        let correlation_id = correlation.unwrap_or_default();
+        let (Auth::Keys { access_keys, .. }, Some(signed)) = (self, Signed::of(parts)) else {
+            return self.identify(parts, &correlation_id);
+        };
+        let key = access_keys.iter().find(|key| key.id == signed.access_key);
+        let key = key.filter(|key| signed.is_by(&key.secret, parts, body, now));
+        let key = key.ok_or_else(|| ApiError::new(codes::UNAUTHENTICATED))?;
+        let (subject, tenant, roles) = (key.id.clone(), key.tenant.clone(), key.roles.clone());
+        Ok(SecurityContext { subject, tenant, roles, correlation_id })
+    }
+
     fn identify(&self, parts: &Parts, correlation_id: &str) -> Answer<SecurityContext> {
         match self {
             Auth::Development => {
                 check_local(&parts.headers, &parts.uri)?;
                 Ok(SecurityContext::development(correlation_id.to_owned()))
             }
-            Auth::Keys(keys) => {
+            Auth::Keys { keys, .. } => {
                 let unknown = || ApiError::new(codes::UNAUTHENTICATED);
                 let digest = Digest::of(bearer(&parts.headers).ok_or_else(unknown)?.as_bytes());
                 // Every key is compared, and in constant time, so that the answer's time says nothing about any.

@@ -12,7 +12,7 @@ use servo_canon::Digest;
 use servo_model::{Role, TenantId};
 use servo_runtime::RuntimeConfig;
 
-use crate::auth::{Auth, Key};
+use crate::auth::{AccessKey, Auth, Key};
 use crate::plan_source::PlanSources;
 
 /// The port that everything uses unless told otherwise.
@@ -103,6 +103,18 @@ pub struct BusConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
     pub keys: Vec<KeyConfig>,
+    /// For AWS signatures on the Lambda API.
+    pub access_keys: Vec<AccessKeyConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessKeyConfig {
+    pub id: String,
+    /// The secret access key itself: a signature cannot be checked with less.
+    pub secret: String,
+    pub tenant: TenantId,
+    pub roles: Vec<Role>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -229,7 +241,7 @@ impl Config {
 
     /// Without keys everybody on this machine may do everything; `check` has made sure that it is only this machine.
     pub fn auth(&self) -> Auth {
-        if self.auth.keys.is_empty() {
+        if self.auth.keys.is_empty() && self.auth.access_keys.is_empty() {
             return Auth::Development;
         }
         let key = |key: &KeyConfig| Key {
@@ -238,7 +250,16 @@ impl Config {
             roles: key.roles.clone(),
             sha256: key.sha256,
         };
-        Auth::Keys(self.auth.keys.iter().map(key).collect())
+        let access_key = |key: &AccessKeyConfig| AccessKey {
+            id: key.id.clone(),
+            secret: key.secret.clone(),
+            tenant: key.tenant.clone(),
+            roles: key.roles.clone(),
+        };
+        Auth::Keys {
+            keys: self.auth.keys.iter().map(key).collect(),
+            access_keys: self.auth.access_keys.iter().map(access_key).collect(),
+        }
     }
 
     pub fn plan_sources(&self) -> Result<PlanSources, ConfigError> {

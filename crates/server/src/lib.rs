@@ -10,12 +10,14 @@ mod body;
 pub mod config;
 mod cursor;
 mod error;
+pub mod host;
 mod metrics;
 mod params;
 mod plan_source;
 mod request;
 mod routes;
 mod serve;
+mod sigv4;
 mod sse;
 mod tls;
 

@@ -3,7 +3,9 @@
 mod alerts;
 mod dead_letters;
 mod events;
+mod functions;
 mod health;
+mod lambda;
 mod runs;
 mod runtime;
 mod signals;
@@ -12,7 +14,7 @@ mod transfer;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use servo_model::{SecurityContext, codes};
 use servo_store::Scope;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -30,6 +32,10 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/runs/{id}/signals", post(signals::send))
         .route("/v1/runs/{id}/export", get(transfer::export))
         .route("/v1/runs/{id}/terminate", post(transfer::terminate))
+        .route("/v1/runs/{id}/logs", get(functions::logs))
+        .route("/v1/functions", get(functions::list))
+        .route("/v1/functions/{name}", get(functions::show).put(functions::register).delete(functions::remove))
+        .route("/v1/functions/{name}/aliases/{alias}", put(functions::alias).delete(functions::remove_alias))
         .route("/v1/alerts", get(alerts::list))
         .route("/v1/dead-letters", get(dead_letters::list))
         .route("/v1/dead-letters/redrive", post(dead_letters::redrive))
@@ -50,6 +56,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/metrics", get(health::metrics))
         .route("/version", get(health::version));
     api.merge(health)
+        .merge(lambda::router(app))
         .fallback(|| async { ApiError::new(codes::NOT_FOUND) })
         .method_not_allowed_fallback(|| async { ApiError::new(codes::METHOD_NOT_ALLOWED) })
         .layer(CatchPanicLayer::custom(request::panicked))

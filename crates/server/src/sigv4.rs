@@ -49,7 +49,8 @@ impl<'a> Signed<'a> {
         // The host is what keeps a request from being sent elsewhere.
         let fresh = signed_at(time).is_some_and(|at| (at - now.as_millis()).abs() <= SKEW_MS);
         let covers = |name: &str| self.headers.contains(&name);
-        if !fresh || !time.starts_with(self.date) || self.service != SERVICE || !covers("host") || !covers("x-amz-date") {
+        if !fresh || !time.starts_with(self.date) || self.service != SERVICE || !covers("host") || !covers("x-amz-date")
+        {
             return false;
         }
         let Some(request) = self.canonical(parts, body) else { return false };

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use servo_model::RunId;
 use servo_runtime::verify;
+use servo_store::mem::MemStore;
 use servo_store::runs::RunQuery;
 use servo_store::{LogStore, Position, RunRow, RunStore, Scope, StoredEvent};
 
@@ -40,7 +41,7 @@ impl Evidence {
     pub fn collect(cluster: &Cluster, adapter: &RecordingAdapter, bus: &RecordingBus, told: Vec<Told>) -> Self {
         let memory = cluster.memory.clone();
         let (log, rows, audit, open_dispatches) = cluster.sim.block_on(async move {
-            let log = memory.read_log(Position::START, u32::MAX).await.map_or_else(|_| Vec::new(), |page| page.events);
+            let log = whole_log(&memory).await.unwrap_or_default();
             let query = RunQuery { limit: u32::MAX, ..RunQuery::default() };
             let rows = memory.list_runs(&Scope::System, &query).await.unwrap_or_default();
             let audit = match verify::verify(&memory, |_| {}).await {
@@ -110,4 +111,17 @@ pub fn everything(evidence: &Evidence) -> Vec<String> {
         found.push(format!("{} dispatches are not at their end", evidence.open_dispatches));
     }
     found
+}
+
+/// Every event, page by page: a page is limited in bytes, too.
+pub(crate) async fn whole_log(store: &MemStore) -> servo_store::Result<Vec<StoredEvent>> {
+    let (mut events, mut at) = (Vec::new(), Position::START);
+    loop {
+        let page = store.read_log(at, u32::MAX).await?;
+        if page.events.is_empty() {
+            return Ok(events);
+        }
+        at = page.next;
+        events.extend(page.events);
+    }
 }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_adapter::Adapter;
 use servo_adapter::mock::Mock;
+use servo_adapter::{Adapter, Handlers};
 use servo_model::Timestamp;
 use servo_runtime::{Bus, Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig};
 use servo_store::Store;
@@ -28,6 +28,7 @@ pub struct Cluster {
     pub config: RuntimeConfig,
     pub bus: Arc<dyn Bus>,
     pub adapters: Vec<Arc<dyn Adapter>>,
+    pub handlers: Arc<dyn Handlers>,
     pub faults: Arc<dyn FaultPlan>,
     pub journal: Journal,
     pub sabotage: Sabotage,
@@ -61,6 +62,7 @@ impl Cluster {
             config,
             bus: Arc::new(InProcessBus::default()),
             adapters: vec![Arc::new(Mock)],
+            handlers: Arc::new(servo_adapter::handler::NoHandlers),
             faults: Arc::new(NoFaults),
             journal: Journal::default(),
             sabotage: Sabotage::None,
@@ -115,6 +117,7 @@ impl Cluster {
                 tasks: self.sim.tasks(id),
                 bus: self.bus.clone(),
                 adapters: self.adapters.clone(),
+                handlers: self.handlers.clone(),
                 config: self.config.clone(),
             };
             match self.sim.block_on(Runtime::start(parts)) {

@@ -17,10 +17,14 @@ use crate::error::{self, Failure, Phase, corrupt};
 use crate::{pool, tasks};
 
 /// In order, from 1. Never edited once released.
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") },
+    Migration { version: 2, name: "runs", sql: include_str!("../migrations/0002_runs.sql") },
+    Migration { version: 3, name: "functions", sql: include_str!("../migrations/0003_functions.sql") },
+    Migration { version: 4, name: "lines", sql: include_str!("../migrations/0004_lines.sql") },
+];
 
-pub(crate) const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// PostgreSQL 15.0, as the server numbers itself.
 const SERVER_VERSION_MIN: i32 = 150_000;

@@ -104,17 +104,33 @@ pub(crate) fn noted_position(row: &Row) -> Result<Position> {
     Ok(Position { store_epoch: small(row, "store_epoch")?, transaction: number(row, "xid")?, id: number(row, "id")? })
 }
 
-/// The columns of an event `e` with its payload, from wherever that is.
-macro_rules! event_columns {
-    () => {
-        "e.store_epoch, e.xid, e.id, e.run_id, e.tenant_id, e.run_seq, e.event_id, e.event_type, e.idempotency_key,
-         e.emitted_at, e.emitted_by, e.occurred_at, e.blob_digest,
-         CASE WHEN e.blob_digest IS NULL THEN e.payload
-              ELSE (SELECT b.payload FROM blobs b WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq)
-         END AS payload"
+/// A page of events with their payloads, from wherever those are: `$from` (of `events e`, with its LIMIT) in the order
+/// `$order`, ended early where the payloads exceed `$bytes`, a parameter. Sizes are known without reading what is large,
+/// so the server reads, and sends, no payload beyond the page.
+macro_rules! event_page {
+    ($from:expr, $order:literal, $bytes:literal) => {
+        concat!(
+            "SELECT e.store_epoch, e.xid, e.id, e.run_id, e.tenant_id, e.run_seq, e.event_id, e.event_type,
+                e.idempotency_key, e.emitted_at, e.emitted_by, e.occurred_at, e.blob_digest,
+                CASE WHEN e.blob_digest IS NULL THEN e.payload
+                    ELSE (SELECT b.payload FROM blobs b WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq)
+                END AS payload
+            FROM (SELECT e.*, row_number() OVER page AS number, sum(e.size) OVER page AS total
+                FROM (SELECT e.*, CASE WHEN e.blob_digest IS NULL THEN octet_length(e.payload)
+                        ELSE (SELECT octet_length(b.payload) FROM blobs b
+                            WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq)
+                    END AS size ",
+            $from,
+            ") e WINDOW page AS (ORDER BY ",
+            $order,
+            " ROWS UNBOUNDED PRECEDING)) e WHERE e.number = 1 OR e.total <= ",
+            $bytes,
+            "::bigint ORDER BY ",
+            $order
+        )
     };
 }
-pub(crate) use event_columns;
+pub(crate) use event_page;
 
 pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
     let payload: Option<String> = get(row, "payload")?;
@@ -155,6 +171,8 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         finished_at: optional_time(row, "finished_at")?,
         changed_seq: number(row, "changed_seq")?,
         quarantined: get(row, "quarantined")?,
+        name: get(row, "name")?,
+        outcome: get(row, "outcome")?,
     })
 }
 

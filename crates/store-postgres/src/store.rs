@@ -96,6 +96,11 @@ impl PostgresStore {
         Ok(answers)
     }
 
+    /// As SQL's number.
+    pub(crate) fn page_bytes_max(&self) -> i64 {
+        i64::try_from(self.core.limits.page_bytes_max).unwrap_or(i64::MAX)
+    }
+
     /// One question of the engine's own.
     pub(crate) async fn engine_read(&self, sql: &'static str, params: Vec<Param<'_>>) -> Result<Vec<Row>> {
         self.core.check_open()?;

@@ -1,5 +1,7 @@
 //! The traits of `servo_store`: each call picks the thread and the function in `sql` that does the work.
 
+mod functions;
+
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -38,8 +40,8 @@ impl LogStore for SqliteStore {
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
-        let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read(move |conn| log::read_run(conn, &scope, &run_id, after, limit)).await
+        let (scope, run_id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
+        self.read(move |conn| log::read_run(conn, &scope, &run_id, after, limit, bytes_max)).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
@@ -60,7 +62,8 @@ impl LogStore for SqliteStore {
     }
 
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
-        self.read(move |conn| log::read_log(conn, after, limit)).await
+        let bytes_max = self.inner.limits.page_bytes_max;
+        self.read(move |conn| log::read_log(conn, after, limit, bytes_max)).await
     }
 
     async fn log_head(&self) -> Result<Position> {
@@ -96,6 +99,11 @@ impl RunStore for SqliteStore {
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {
         let tenant = tenant.clone();
         self.read(move |conn| runs::count_active(conn, &tenant, most)).await
+    }
+
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let (tenant, plan_id) = (tenant.clone(), plan_id.to_owned());
+        self.read(move |conn| runs::count_open(conn, &tenant, &plan_id)).await
     }
 }
 

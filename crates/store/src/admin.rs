@@ -66,6 +66,7 @@ pub fn check_import(row: &RunRow, events: &[StoredEvent]) -> Result<()> {
         field: format!("events/{index}/{field}"),
         reason: reason.to_owned(),
     };
+    row.check()?;
     if events.is_empty() {
         return Err(Error::Invalid { field: "events".to_owned(), reason: "a run has at least one event".to_owned() });
     }

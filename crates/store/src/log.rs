@@ -174,6 +174,9 @@ impl Append {
                 let reason = "belongs to another run or tenant than its stream".to_owned();
                 return Err(Error::Invalid { field: "row".to_owned(), reason });
             }
+            if let Some(row) = &stream.row {
+                row.check()?;
+            }
             for event in &stream.events {
                 if event.payload.len() > limits.payload_bytes_max {
                     return Err(Error::Limit { what: "an event's payload", limit: limits.payload_bytes_max as u64 });
@@ -247,6 +250,9 @@ pub trait LogStore: Send + Sync {
     async fn append(&self, append: Append) -> Result<Appended>;
 
     /// Events of a run after a sequence, in order. `NotFound` for an unknown or foreign run.
+    ///
+    /// A page holds at most `limit` events, and ends before the event whose payload would take it beyond
+    /// `page_bytes_max` (never without its first): whoever wants all reads on until `head_seq`.
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage>;
 
     /// The latest stored snapshot at or before a sequence.
@@ -255,7 +261,8 @@ pub trait LogStore: Send + Sync {
     /// Stores a snapshot outside an append; a run that is gone by then is no error.
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()>;
 
-    /// The global log after a position: every run's events, each run's in order, none ever missed.
+    /// The global log after a position: every run's events, each run's in order, none ever missed. Limited in bytes as
+    /// `read_run` is, so only an empty page is the end.
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage>;
 
     /// The position of the last event a reader can see.

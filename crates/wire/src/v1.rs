@@ -3,6 +3,7 @@
 pub mod alerts;
 pub mod dead_letters;
 pub mod events;
+pub mod functions;
 pub mod health;
 pub mod runs;
 pub mod runtime;
@@ -13,6 +14,9 @@ pub mod transfer;
 pub use alerts::AlertList;
 pub use dead_letters::{DeadLetter, DeadLetterList, RedriveRequest, Redriven};
 pub use events::EventPage;
+pub use functions::{
+    AliasItem, AliasRequest, FunctionItem, FunctionList, FunctionView, LineItem, LineList, VersionItem,
+};
 pub use health::Version;
 pub use runs::{PlanRefRequest, RunItem, RunList, StartRunRequest, StartedRun, VisibleStatus};
 pub use runtime::{Executed, RuntimeEventPage};

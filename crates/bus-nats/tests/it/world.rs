@@ -31,6 +31,7 @@ impl World {
             tasks: Tasks::on_tokio(),
             bus,
             adapters: vec![Arc::new(Mock)],
+            handlers: Arc::new(servo_adapter::handler::NoHandlers),
             config,
         };
         let runtime = Runtime::start(parts).await.unwrap();

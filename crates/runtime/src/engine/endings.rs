@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use servo_model::RunId;
 use tokio::sync::Notify;
 
+type Bells = BTreeMap<RunId, (usize, Arc<Notify>)>;
+
 /// One bell per run that somebody waits for. A hint: the end of a run on another node rings no bell here.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Endings {
-    bells: Arc<Mutex<BTreeMap<RunId, (usize, Arc<Notify>)>>>,
+    bells: Arc<Mutex<Bells>>,
 }
 
 /// Somebody waits. Ends when dropped.
@@ -21,7 +23,7 @@ pub(crate) struct Listener {
 }
 
 impl Endings {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, (usize, Arc<Notify>)>> {
+    fn lock(&self) -> MutexGuard<'_, Bells> {
         self.bells.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 

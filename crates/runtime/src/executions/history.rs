@@ -8,6 +8,7 @@ use servo_model::event::{EventBody, HandlerStatus, OperationResolved, OperationU
 use servo_model::execution::{Execution, Operation};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationAction, OperationStatus, OperationType};
 use servo_model::{Event, RunId, RunState, TenantId, Timestamp};
+use servo_store::Scope;
 use servo_wire::lambda::{
     CallbackStartedDetails, ChainedInvokeStartedDetails, ErrorDetails, EventError, EventPayload,
     ExecutionStartedDetails, HistoryDetails as D, HistoryEvent, HistoryResponse, InvocationCompletedDetails, NoDetails,
@@ -32,6 +33,14 @@ enum Marker {
     Reverse { run: RunId, below: u64 },
 }
 
+/// What a caller asked for.
+struct Wanted {
+    scope: Scope,
+    run: RunId,
+    items: usize,
+    with_data: bool,
+}
+
 impl Executions {
     pub async fn history(
         &self,
@@ -41,7 +50,8 @@ impl Executions {
         page: PageQuery<'_>,
     ) -> Result<HistoryResponse, Refused> {
         let run = Self::run_of(arn)?;
-        let items = page_items(page.max_items)?;
+        let wanted = Wanted { scope: Self::scope(tenant), run, items: page_items(page.max_items)?, with_data };
+        let run = &wanted.run;
         let marker = match page.marker.filter(|marker| !marker.is_empty()) {
             None => None,
             Some(text) => {
@@ -50,14 +60,12 @@ impl Executions {
             }
         };
         let history = match (marker, page.reverse) {
-            (None, false) => self.forward(tenant, &run, 0, 1, items, with_data).await?,
-            (Some(Marker::Forward { run: of, after, next_id }), false) if of == run => {
-                self.forward(tenant, &run, after, next_id, items, with_data).await?
+            (None, false) => self.forward(&wanted, 0, 1).await?,
+            (Some(Marker::Forward { run: of, after, next_id }), false) if of == *run => {
+                self.forward(&wanted, after, next_id).await?
             }
-            (None, true) => self.reverse(tenant, &run, u64::MAX, items, with_data).await?,
-            (Some(Marker::Reverse { run: of, below }), true) if of == run => {
-                self.reverse(tenant, &run, below, items, with_data).await?
-            }
+            (None, true) => self.reverse(&wanted, u64::MAX).await?,
+            (Some(Marker::Reverse { run: of, below }), true) if of == *run => self.reverse(&wanted, below).await?,
             (Some(_), _) => return Err(Refused::invalid("Invalid marker")),
         };
         let (events, next) = history;
@@ -67,20 +75,17 @@ impl Executions {
 
     async fn forward(
         &self,
-        tenant: &TenantId,
-        run: &RunId,
+        wanted: &Wanted,
         mut after: u64,
         mut next_id: u64,
-        items: usize,
-        with_data: bool,
     ) -> Result<(Vec<HistoryEvent>, Option<Marker>), Refused> {
         let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
-            let read = self.read(tenant, run, after, next_id, with_data).await?;
+            let read = self.read(wanted, after, next_id).await?;
             for (seq, size, events) in read.events {
                 // What one event of the log stands for is not divided.
-                if !found.is_empty() && (found.len() + events.len() > items || bytes + size > PAGE_BYTES_MAX) {
-                    return Ok((found, Some(Marker::Forward { run: run.clone(), after, next_id })));
+                if !found.is_empty() && (found.len() + events.len() > wanted.items || bytes + size > PAGE_BYTES_MAX) {
+                    return Ok((found, Some(Marker::Forward { run: wanted.run.clone(), after, next_id })));
                 }
                 (after, next_id, bytes) = (seq, next_id + events.len() as u64, bytes + size);
                 found.extend(events);
@@ -93,23 +98,16 @@ impl Executions {
     }
 
     /// From the end: numbers are known only from the beginning, so everything before the page is read as well.
-    async fn reverse(
-        &self,
-        tenant: &TenantId,
-        run: &RunId,
-        below: u64,
-        items: usize,
-        with_data: bool,
-    ) -> Result<(Vec<HistoryEvent>, Option<Marker>), Refused> {
+    async fn reverse(&self, wanted: &Wanted, below: u64) -> Result<(Vec<HistoryEvent>, Option<Marker>), Refused> {
         let mut window: VecDeque<HistoryEvent> = VecDeque::new();
         let (mut after, mut next_id) = (0, 1);
         loop {
-            let read = self.read(tenant, run, after, next_id, with_data).await?;
+            let read = self.read(wanted, after, next_id).await?;
             for event in read.events.into_iter().flat_map(|(_, _, events)| events) {
                 next_id += 1;
                 if event.event_id < below {
                     window.push_back(event);
-                    if window.len() > items {
+                    if window.len() > wanted.items {
                         window.pop_front();
                     }
                 }
@@ -120,20 +118,13 @@ impl Executions {
             after = read.read_to;
         }
         let first = window.front().map_or(1, |event| event.event_id);
-        let next = (first > 1).then(|| Marker::Reverse { run: run.clone(), below: first });
+        let next = (first > 1).then(|| Marker::Reverse { run: wanted.run.clone(), below: first });
         Ok((window.into_iter().rev().collect(), next))
     }
 
-    async fn read(
-        &self,
-        tenant: &TenantId,
-        run: &RunId,
-        after: u64,
-        next_id: u64,
-        with_data: bool,
-    ) -> Result<Read, Refused> {
-        let scope = Self::scope(tenant);
-        let page = self.engine.store().read_run(&scope, run, after, READ).await?;
+    async fn read(&self, wanted: &Wanted, after: u64, next_id: u64) -> Result<Read, Refused> {
+        let Wanted { scope, run, with_data, .. } = wanted;
+        let page = self.engine.store().read_run(scope, run, after, READ).await?;
         let mut decoded = Vec::with_capacity(page.events.len());
         for stored in &page.events {
             let event = stored.decode().map_err(|invalid| crate::engine::Error::Quarantined(invalid.to_string()))?;
@@ -144,11 +135,11 @@ impl Executions {
         // Read after the events, so that it knows every operation they name.
         let project = |state: &RunState| {
             let execution = state.execution.as_deref()?;
-            let mut teller = Teller { executions: self, state, execution, next_id, with_data };
+            let mut teller = Teller { executions: self, state, execution, next_id, with_data: *with_data };
             let told = decoded.iter().map(|(event, size)| (event.run_seq, *size, teller.tell(event)));
             Some(told.filter(|(_, _, events)| !events.is_empty()).collect())
         };
-        let events = self.engine.view(&scope, run, project).await?.ok_or_else(Refused::no_execution)?;
+        let events = self.engine.view(scope, run, project).await?.ok_or_else(Refused::no_execution)?;
         Ok(Read { events, read_to, last })
     }
 }

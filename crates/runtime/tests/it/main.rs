@@ -5,6 +5,7 @@ mod attempts;
 mod budget;
 mod clocks;
 mod contract;
+mod executions;
 mod pause;
 mod poison;
 mod projector;

@@ -44,12 +44,12 @@ fn a_pause_is_at_once_and_interrupts_nothing() {
     world.wait(&node, &run_id, |snapshot| snapshot.steps[..2].iter().all(|step| step.started_at.is_some()));
     let outcome = world.signal(&node, &run_id, "p", SignalKind::Pause).unwrap();
     // In the store when the signal is answered.
-    assert_eq!(outcome.snapshot.status, RunStatus::Paused);
+    assert_eq!(outcome.view.status, RunStatus::Paused);
     assert_eq!(world.rows()[0].status, RunStatus::Paused);
-    assert_eq!(outcome.snapshot.substatus, Some(Substatus::Draining));
+    assert_eq!(outcome.view.substatus, Some(Substatus::Draining));
     let waiting =
         |count: u32, tasks: &str| Some(format!("Workflow paused. Waiting for {count} in-flight {tasks} to complete."));
-    assert_eq!(outcome.snapshot.message, waiting(2, "tasks"));
+    assert_eq!(outcome.view.message, waiting(2, "tasks"));
     let snapshot = world.wait(&node, &run_id, |snapshot| snapshot.steps[0].status == StepStatus::Success);
     assert_eq!((snapshot.substatus, snapshot.message), (Some(Substatus::Draining), waiting(1, "task")));
     let snapshot = world.wait(&node, &run_id, |snapshot| snapshot.substatus.is_none());
@@ -216,7 +216,7 @@ fn a_cancel_ends_a_running_and_a_paused_run() {
             world.signal(&node, &run_id, "p", SignalKind::Pause).unwrap();
         }
         let outcome = world.signal(&node, &run_id, "c", SignalKind::Cancel).unwrap();
-        assert_eq!(outcome.snapshot.status, RunStatus::Cancelled);
+        assert_eq!(outcome.view.status, RunStatus::Cancelled);
         let types = world.types(&run_id);
         world.pass(Duration::from_secs(20));
         // The late end of the step is refused, and so is everything else.

@@ -131,7 +131,7 @@ fn an_imported_run_is_its_importers() {
         there.block_on(async move { engine.snapshot(&scope, &id).await }).unwrap();
     }
     let outcome = there.execute(&other, signal(acme.clone(), &run_id, "c", SignalKind::Cancel)).unwrap();
-    assert_eq!(outcome.snapshot.status, RunStatus::Cancelled);
+    assert_eq!(outcome.view.status, RunStatus::Cancelled);
     assert_eq!(there.rows()[0].tenant.as_str(), "acme");
     assert!(there.stored(&run_id).iter().all(|event| event.tenant.as_str() == "acme"));
 }

@@ -98,12 +98,18 @@ impl World {
         self.start(node, plan(steps)).unwrap().run_id
     }
 
-    pub(crate) fn execute(&self, node: &Node, order: Order) -> Result<Outcome, Error> {
+    pub(crate) fn execute(&self, node: &Node, order: Order) -> Result<Outcome<RunSnapshot>, Error> {
         let engine = node.runtime.engine().clone();
-        self.block_on(async move { engine.execute(order).await })
+        self.block_on(async move { engine.execute_with(order, |state| RunSnapshot::from(state)).await })
     }
 
-    pub(crate) fn signal(&self, node: &Node, run_id: &RunId, id: &str, kind: SignalKind) -> Result<Outcome, Error> {
+    pub(crate) fn signal(
+        &self,
+        node: &Node,
+        run_id: &RunId,
+        id: &str,
+        kind: SignalKind,
+    ) -> Result<Outcome<RunSnapshot>, Error> {
         self.execute(node, signal(Scope::System, run_id, id, kind))
     }
 

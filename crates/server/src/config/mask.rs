@@ -19,6 +19,10 @@ pub(super) fn print(config: &Config) -> String {
         // A digest of a short key can be guessed.
         key.insert("sha256".to_owned(), Value::String(MASK.to_owned()));
     }
+    let keys = table.get_mut("auth").and_then(|auth| auth.get_mut("access_keys")).and_then(Value::as_array_mut);
+    for key in keys.into_iter().flatten().filter_map(Value::as_table_mut) {
+        key.insert("secret".to_owned(), Value::String(MASK.to_owned()));
+    }
     toml::to_string_pretty(&table).expect("a table prints")
 }
 

@@ -82,10 +82,16 @@ pub(crate) async fn list(
     params.done()?;
     let filters = [("status", visible.map(Visible::as_str)), ("planId", plan_id.as_ref().map(PlanId::as_str))];
     let binding = Binding { tenant: &principal.tenant, filters: &filters };
-    let before = cursor.map(|cursor| app.cursors.open(binding, &cursor)).transpose()?;
+    let after = cursor.map(|cursor| app.cursors.open(binding, &cursor)).transpose()?;
     // One more than asked for says whether there is another page.
     let plan = plan_id.as_ref().map(|plan| plan.as_str().to_owned());
-    let query = RunQuery { visible, plan_id: plan, before, limit: limit + 1 };
+    let query = RunQuery {
+        visible: visible.into_iter().collect(),
+        plan_id: plan,
+        after,
+        limit: limit + 1,
+        ..RunQuery::default()
+    };
     let mut rows = app.runtime.engine().store().list_runs(&scope(&principal), &query).await?;
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);

@@ -3,9 +3,10 @@
 use axum::Json as Body;
 use axum::extract::State;
 use servo_machine::{Command, Signal, SignalKind};
+
 use servo_model::codes::{self, Code};
 use servo_model::event::SignalType;
-use servo_model::{Invalid, Role, SecurityContext};
+use servo_model::{Invalid, Role, RunSnapshot, SecurityContext};
 use servo_runtime::engine::Order;
 use servo_wire::v1::{SignalAnswer, SignalRequest};
 
@@ -32,7 +33,7 @@ pub(crate) async fn send(
         denied: denied.map(str::to_owned),
     };
     let order = Order::new(scope(&principal), run_id.clone(), Command::Signal(signal), "api");
-    let outcome = app.runtime.engine().execute(order).await;
+    let outcome = app.runtime.engine().execute_with(order, |state| RunSnapshot::from(state)).await;
     if let Some(reason) = denied {
         return Err(refused_sender(outcome, reason));
     }
@@ -45,7 +46,7 @@ pub(crate) async fn send(
     } else {
         audit(&principal, "run.signal", run_id.as_str());
     }
-    Ok(Body(SignalAnswer { accepted: true, snapshot: outcome.snapshot }))
+    Ok(Body(SignalAnswer { accepted: true, snapshot: outcome.view }))
 }
 
 fn kind_of(request: &SignalRequest) -> Result<SignalKind, Invalid> {
@@ -68,7 +69,7 @@ fn kind_of(request: &SignalRequest) -> Result<SignalKind, Invalid> {
 
 /// 403 whatever the run thinks of the signal, unless there is no run or no answer.
 fn refused_sender(
-    outcome: Result<servo_runtime::engine::Outcome, servo_runtime::Error>,
+    outcome: Result<servo_runtime::engine::Outcome<RunSnapshot>, servo_runtime::Error>,
     reason: &'static str,
 ) -> ApiError {
     match outcome {

@@ -55,7 +55,7 @@ pub(crate) fn keys() -> Auth {
             keys.push(Key { name, tenant: TenantId::parse(tenant).unwrap(), roles: vec![role], sha256 });
         }
     }
-    Auth::Keys(keys)
+    Auth::Keys { keys, access_keys: Vec::new() }
 }
 
 pub(crate) const ROLES: [(Role, &str); 4] = [
@@ -89,6 +89,7 @@ impl Server {
             tasks: tasks.clone(),
             bus: Arc::new(InProcessBus::default()),
             adapters: vec![Arc::new(Mock)],
+            handlers: Arc::new(servo_adapter::handler::NoHandlers),
             config: options.runtime.clone(),
         })
         .await
@@ -96,6 +97,7 @@ impl Server {
         let shutdown = Shutdown::default();
         let bytes_max = options.runtime.limits.request_body_bytes_max;
         let app = App::new(servo_server::Parts {
+            host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
             auth: options.auth,
             plan_sources: PlanSources::new(&options.plan_sources, bytes_max).unwrap(),

@@ -243,11 +243,18 @@ impl<'a> Driver<'a> {
     /// Whether an event of a run lies after the relay's place.
     fn undelivered(&self) -> bool {
         let memory = self.cluster.memory.clone();
-        let page = self.cluster.sim.block_on(async move {
-            let from = memory.cursor("relay").await?.map(|row| row.position).unwrap_or_default();
-            memory.read_log(from, 100_000).await
+        let found = self.cluster.sim.block_on(async move {
+            let mut at = memory.cursor("relay").await?.map(|row| row.position).unwrap_or_default();
+            loop {
+                let page = memory.read_log(at, 100_000).await?;
+                let found = page.events.iter().any(|event| !event.run_id.is_system());
+                if found || page.events.is_empty() {
+                    return Ok::<_, servo_store::Error>(found);
+                }
+                at = page.next;
+            }
         });
-        page.is_ok_and(|page| page.events.iter().any(|event| !event.run_id.is_system()))
+        found.unwrap_or(false)
     }
 
     pub(super) fn told(&self) -> Vec<Told> {

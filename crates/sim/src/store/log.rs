@@ -128,4 +128,9 @@ impl RunStore for SimStore {
         let tenant = tenant.clone();
         self.read("count_active", move |store| Box::pin(async move { store.count_active(&tenant, most).await })).await
     }
+
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let (tenant, plan_id) = (tenant.clone(), plan_id.to_owned());
+        self.read("count_open", move |store| Box::pin(async move { store.count_open(&tenant, &plan_id).await })).await
+    }
 }

@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use crate::append::EventWrite;
 use crate::error::{Phase, corrupt};
 use crate::pipeline::{Param, Pipeline, params};
-use crate::rows::{self, Xid8, event_columns};
+use crate::rows::{self, Xid8, event_page};
 use crate::store::PostgresStore;
 
 const INSERT: &str = "INSERT INTO events (run_seq, emitted_at, occurred_at, event_id, store_epoch, run_id, tenant_id,
@@ -36,11 +36,11 @@ const HEAD: &str = "SELECT GREATEST(r.head_floor, COALESCE(
         (SELECT e.run_seq FROM events e WHERE e.run_id = r.run_id ORDER BY e.run_seq DESC LIMIT 1), 0)) AS head
     FROM runs r WHERE r.run_id = $1 AND ($2::text IS NULL OR r.tenant_id = $2)";
 
-const READ_RUN: &str = concat!(
-    "SELECT ",
-    event_columns!(),
-    " FROM events e WHERE e.run_id = $1 AND e.run_seq > $2 AND ($4::text IS NULL OR e.tenant_id = $4)
-      ORDER BY e.run_seq LIMIT $3"
+const READ_RUN: &str = event_page!(
+    "FROM events e WHERE e.run_id = $1 AND e.run_seq > $2 AND ($4::text IS NULL OR e.tenant_id = $4)
+     ORDER BY e.run_seq LIMIT $3",
+    "e.run_seq",
+    "$5"
 );
 
 const SNAPSHOT: &str = "SELECT run_seq, state FROM snapshots
@@ -58,17 +58,18 @@ macro_rules! is_settled {
     };
 }
 
-const READ_LOG: &str = concat!(
-    "SELECT ",
-    event_columns!(),
-    " FROM events e WHERE (e.store_epoch, e.xid, e.id) > ($1::int, $2::xid8, $3::bigint) AND ",
-    is_settled!(),
-    " ORDER BY e.store_epoch, e.xid, e.id LIMIT $4"
+const READ_LOG: &str = event_page!(
+    concat!(
+        "FROM events e WHERE (e.store_epoch, e.xid, e.id) > ($1::int, $2::xid8, $3::bigint) AND ",
+        is_settled!(),
+        " ORDER BY e.store_epoch, e.xid, e.id LIMIT $4"
+    ),
+    "e.store_epoch, e.xid, e.id",
+    "$5"
 );
 
 /// The control of the reader above: it believes that ids become visible in their order.
-const READ_LOG_NAIVELY: &str =
-    concat!("SELECT ", event_columns!(), " FROM events e WHERE e.id > $1 ORDER BY e.id LIMIT $2");
+const READ_LOG_NAIVELY: &str = event_page!("FROM events e WHERE e.id > $1 ORDER BY e.id LIMIT $2", "e.id", "$3");
 
 const LOG_HEAD: &str = concat!(
     "SELECT e.store_epoch, e.xid, e.id FROM events e WHERE ",
@@ -230,7 +231,8 @@ impl LogStore for PostgresStore {
         let mut read = self.reading(scope);
         let tenant = read.tenant();
         let head = read.query(HEAD, params![run_id.as_str(), tenant]);
-        let events = read.query(READ_RUN, params![run_id.as_str(), rows::bound(after), i64::from(limit), tenant]);
+        let (after, limit, bytes) = (rows::bound(after), i64::from(limit), self.page_bytes_max());
+        let events = read.query(READ_RUN, params![run_id.as_str(), after, limit, tenant, bytes]);
         let answers = self.read(read).await?;
         let row = answers[head].rows.first().ok_or(Error::NotFound)?;
         let events = answers[events].rows.iter().map(rows::event).collect::<Result<_>>()?;
@@ -279,10 +281,11 @@ impl LogStore for PostgresStore {
 
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
         let rows = if self.core.reads_naively {
-            self.engine_read(READ_LOG_NAIVELY, params![rows::bound(after.id), i64::from(limit)]).await?
+            let params = params![rows::bound(after.id), i64::from(limit), self.page_bytes_max()];
+            self.engine_read(READ_LOG_NAIVELY, params).await?
         } else {
             let mut params = position_params(after);
-            params.extend(params![i64::from(limit)]);
+            params.extend(params![i64::from(limit), self.page_bytes_max()]);
             self.engine_read(READ_LOG, params).await?
         };
         let events = rows.iter().map(rows::event).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,6 @@
-//! The `runs` rows.
+//! The `runs` rows. Lists of them are in `list`.
+
+mod list;
 
 use std::collections::BTreeMap;
 
@@ -15,37 +17,25 @@ use crate::store::PostgresStore;
 
 const INSERT: &str =
     "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
-        request_key, created_at, finished_at, changed_seq, quarantined)
+        request_key, created_at, finished_at, changed_seq, quarantined, name, outcome)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[])";
+        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[])";
 
 /// What came with the run's start stays: its request, its time, and why it was set aside.
 const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.environment, plan_id = u.plan_id,
         plan_version = u.plan_version, status = u.status, visible = u.visible, finished_at = u.finished_at,
-        changed_seq = u.changed_seq
+        changed_seq = u.changed_seq, name = u.name, outcome = u.outcome
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-        $9::bigint[]) AS u (run_id, project, environment, plan_id, plan_version, status, visible, finished_at, changed_seq)
+        $9::bigint[], $10::text[], $11::text[])
+        AS u (run_id, project, environment, plan_id, plan_version, status, visible, finished_at, changed_seq, name, outcome)
     WHERE r.run_id = u.run_id";
 
 const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR tenant_id = $2)";
 
-/// The tenant's runs, by the index of each filter. As ranges of whole keys: asked for a tenant and an order, the planner
-/// might follow the order through everybody's runs and look for the tenant's.
-const LIST: &str = "SELECT * FROM runs
-    WHERE (tenant_id, run_id) >= ($1, '') AND (tenant_id, run_id) < ($1, $2) AND run_id <> '_system'
-    ORDER BY tenant_id DESC, run_id DESC LIMIT $3";
-const LIST_VISIBLE: &str = "SELECT * FROM runs
-    WHERE (tenant_id, visible, run_id) >= ($1, $4, '') AND (tenant_id, visible, run_id) < ($1, $4, $2)
-        AND run_id <> '_system' AND ($5::text IS NULL OR plan_id = $5)
-    ORDER BY tenant_id DESC, visible DESC, run_id DESC LIMIT $3";
-const LIST_PLAN: &str = "SELECT * FROM runs
-    WHERE (tenant_id, plan_id, run_id) >= ($1, $4, '') AND (tenant_id, plan_id, run_id) < ($1, $4, $2)
-        AND run_id <> '_system'
-    ORDER BY tenant_id DESC, plan_id DESC, run_id DESC LIMIT $3";
-const LIST_ALL: &str = "SELECT * FROM runs
-    WHERE run_id <> '_system' AND run_id < $1
-        AND ($3::text IS NULL OR visible = $3) AND ($4::text IS NULL OR plan_id = $4)
-    ORDER BY run_id DESC LIMIT $2";
+const OPEN: &str = "SELECT plan_version, count(*) AS count FROM runs
+    WHERE tenant_id = $1 AND plan_id = $2 AND run_id <> '_system'
+        AND status IN ('PENDING', 'APPROVED', 'RUNNING', 'PAUSED')
+    GROUP BY plan_version ORDER BY plan_version";
 
 const REQUEST: &str = "SELECT run_id FROM runs WHERE tenant_id = $1 AND request_key = $2";
 
@@ -74,6 +64,8 @@ pub(crate) fn insert(pipeline: &mut Pipeline<'_>, runs: &[NewRun<'_>]) -> Result
         finished,
         seqs,
         runs.iter().map(|run| run.row.quarantined.clone()).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.row.name.clone()).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.row.outcome.clone()).collect::<Vec<_>>(),
     ];
     pipeline.query(INSERT, params);
     Ok(())
@@ -96,6 +88,8 @@ pub(crate) fn update<'a>(pipeline: &mut Pipeline<'a>, runs: &BTreeMap<&'a RunId,
         text(|row| row.visible.as_str()),
         finished,
         seqs,
+        runs.values().map(|row| row.name.as_deref()).collect::<Vec<_>>(),
+        runs.values().map(|row| row.outcome.as_deref()).collect::<Vec<_>>(),
     ];
     pipeline.query(UPDATE, params);
     Ok(())
@@ -111,19 +105,9 @@ impl RunStore for PostgresStore {
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
-        // Behind every run id: none has a tilde.
-        let before = query.before.as_ref().map_or("~", RunId::as_str);
-        let visible = query.visible.map(servo_store::runs::Visible::as_str);
-        let (plan, limit) = (query.plan_id.as_deref(), i64::from(query.limit));
         let mut read = self.reading(scope);
-        let list = match (read.tenant(), visible, plan) {
-            (None, visible, plan) => read.query(LIST_ALL, params![before, limit, visible, plan]),
-            (Some(tenant), None, None) => read.query(LIST, params![tenant, before, limit]),
-            (Some(tenant), None, Some(plan)) => read.query(LIST_PLAN, params![tenant, before, limit, plan]),
-            (Some(tenant), Some(visible), plan) => {
-                read.query(LIST_VISIBLE, params![tenant, before, limit, visible, plan])
-            }
-        };
+        let tenant = read.tenant();
+        let list = read.query(list::statement(tenant, query), list::params(tenant, query));
         let answers = self.read(read).await?;
         answers[list].rows.iter().map(rows::run).collect()
     }
@@ -143,5 +127,17 @@ impl RunStore for PostgresStore {
         let answers = self.read(read).await?;
         let row = answers[count].rows.first().ok_or_else(|| crate::error::corrupt("a count is missing"))?;
         rows::small(row, "count")
+    }
+
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = self.reading(&scope);
+        let counted = read.query(OPEN, params![tenant.as_str(), plan_id]);
+        let answers = self.read(read).await?;
+        answers[counted]
+            .rows
+            .iter()
+            .map(|row| Ok((rows::get(row, "plan_version")?, rows::number(row, "count")?)))
+            .collect()
     }
 }

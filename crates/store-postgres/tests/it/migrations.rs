@@ -26,7 +26,9 @@ fn many_may_migrate_an_empty_database_at_once() {
         }
         assert!(secrets.iter().all(|secret| *secret == secrets[0] && *secret != [0; 32]), "one secret for all");
         let rows = "SELECT count(*) FROM servo.schema_migrations WHERE length(checksum) = 64";
-        assert_eq!(owner(&url).await.query_one(rows, &[]).await.unwrap().get::<_, i64>(0), 1);
+        let applied = owner(&url).await.query_one(rows, &[]).await.unwrap().get::<_, i64>(0);
+        let known = connect(&url).await.info().await.unwrap().schema_version;
+        assert_eq!(applied, i64::from(known), "each once");
     });
 }
 
@@ -38,7 +40,7 @@ fn a_newer_schema_and_a_changed_migration_are_refused() {
         let newer = "INSERT INTO servo.schema_migrations (version, name, checksum) VALUES (9, 'later', 'x')";
         owner.batch_execute(newer).await.unwrap();
         let error = PostgresStore::connect(config(&url)).await.unwrap_err();
-        assert!(matches!(error, Error::TooNew { found: 9, supported: 1 }), "{error:?}");
+        assert!(matches!(error, Error::TooNew { found: 9, .. }), "{error:?}");
         let changed = "DELETE FROM servo.schema_migrations WHERE version = 9;
             UPDATE servo.schema_migrations SET checksum = repeat('0', 64) WHERE version = 1";
         owner.batch_execute(changed).await.unwrap();

@@ -9,6 +9,7 @@ use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
 use servo_store::log::{
     EventOutcome, KeyMode, LogPage, QueueChange, RunPage, StoredSnapshot, StreamOutcome, TimerChange,
 };
+use servo_store::page::PageBytes;
 use servo_store::{Append, Appended, Error, Expected, NewEvent, Position, Scope, StoredEvent, StreamAppend};
 
 use crate::codec::{self, int};
@@ -358,12 +359,22 @@ fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     })
 }
 
-fn stored_events(conn: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<StoredEvent>, Fault> {
+fn stored_events(
+    conn: &Connection,
+    bytes_max: usize,
+    sql: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<StoredEvent>, Fault> {
     let mut found = conn.prepare_cached(sql)?;
     let mut rows = found.query(params)?;
+    let mut page = PageBytes::new(bytes_max);
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        events.push(stored_event(row)?);
+        let event = stored_event(row)?;
+        if !page.takes(event.payload.len()) {
+            break;
+        }
+        events.push(event);
     }
     Ok(events)
 }
@@ -374,16 +385,17 @@ pub(crate) fn read_run(
     run_id: &RunId,
     after: u64,
     limit: u32,
+    bytes_max: usize,
 ) -> Result<RunPage, Fault> {
     let head_seq = visible_head(conn, scope, run_id)?.seq;
     let sql = select_events!("WHERE e.run_id = ?1 AND run_seq > ?2 ORDER BY run_seq LIMIT ?3");
-    let events = stored_events(conn, sql, params![run_id.as_str(), int(after), limit])?;
+    let events = stored_events(conn, bytes_max, sql, params![run_id.as_str(), int(after), limit])?;
     Ok(RunPage { events, head_seq })
 }
 
-pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32) -> Result<LogPage, Fault> {
+pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32, bytes_max: usize) -> Result<LogPage, Fault> {
     let sql = select_events!("WHERE position > ?1 ORDER BY position LIMIT ?2");
-    let events = stored_events(conn, sql, params![int(after.id), limit])?;
+    let events = stored_events(conn, bytes_max, sql, params![int(after.id), limit])?;
     let next = events.last().map_or(after, |event| event.position);
     Ok(LogPage { events, next })
 }

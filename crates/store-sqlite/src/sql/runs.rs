@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, ToSql, params};
 use servo_canon::Digest;
-use servo_model::{RunId, RunStatus, TenantId};
+use servo_model::{RunId, RunStatus, TenantId, Timestamp};
 use servo_store::runs::{RunQuery, Visible};
 use servo_store::{Error, RunRow, Scope, StreamAppend};
 
@@ -10,7 +10,7 @@ use crate::codec::{self, int};
 use crate::error::{Fault, is_unique};
 
 const COLUMNS: &str = "run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, request_key, \
-                       created_at, finished_at, changed_seq, quarantined";
+                       created_at, finished_at, changed_seq, quarantined, name, outcome";
 
 fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
     Ok(RunRow {
@@ -27,6 +27,8 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
         finished_at: codec::maybe_time(row, 10)?,
         changed_seq: codec::count(row, 11)?,
         quarantined: row.get(12)?,
+        name: row.get(13)?,
+        outcome: row.get(14)?,
     })
 }
 
@@ -63,8 +65,8 @@ pub(crate) fn insert_new(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
 
 pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
     let sql = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, \
-               request_key, created_at, finished_at, changed_seq, quarantined) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+               request_key, created_at, finished_at, changed_seq, quarantined, name, outcome) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     conn.prepare_cached(sql)?.execute(params![
         row.run_id.as_str(),
         row.tenant.as_str(),
@@ -79,6 +81,8 @@ pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
         row.finished_at.map(|at| at.as_millis()),
         int(row.changed_seq),
         row.quarantined,
+        row.name,
+        row.outcome,
     ])?;
     Ok(())
 }
@@ -86,7 +90,7 @@ pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
 /// Everything but what a run keeps for life: its request, its first moment, and being set aside.
 pub(crate) fn update(conn: &Connection, run_id: &RunId, row: &RunRow) -> Result<(), Fault> {
     let sql = "UPDATE runs SET project = ?2, environment = ?3, plan_id = ?4, plan_version = ?5, status = ?6, \
-               visible = ?7, finished_at = ?8, changed_seq = ?9 WHERE run_id = ?1";
+               visible = ?7, finished_at = ?8, changed_seq = ?9, name = ?10, outcome = ?11 WHERE run_id = ?1";
     conn.prepare_cached(sql)?.execute(params![
         run_id.as_str(),
         row.project,
@@ -97,6 +101,8 @@ pub(crate) fn update(conn: &Connection, run_id: &RunId, row: &RunRow) -> Result<
         row.visible.as_str(),
         row.finished_at.map(|at| at.as_millis()),
         int(row.changed_seq),
+        row.name,
+        row.outcome,
     ])?;
     Ok(())
 }
@@ -114,7 +120,36 @@ pub(crate) fn get(conn: &Connection, scope: &Scope, run_id: &RunId) -> Result<Op
     Ok(row.filter(|row| scope.covers(&row.tenant)))
 }
 
+/// Each index gives the runs of one status in their order, so several statuses are asked for one by one and put together:
+/// never more than a page of each is read.
 pub(crate) fn list(conn: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>, Fault> {
+    let mut statuses: Vec<_> = query.visible_set().into_iter().map(Some).collect();
+    if statuses.is_empty() {
+        // The index of plans is by status, too; without a plan there is one for all.
+        let by_plan = query.plan_id.is_some() && query.name.is_none() && matches!(scope, Scope::Tenant(_));
+        statuses = if by_plan { Visible::ALL.map(Some).to_vec() } else { vec![None] };
+    }
+    let mut list = Vec::new();
+    for visible in &statuses {
+        list_one(conn, scope, query, *visible, &mut list)?;
+    }
+    if statuses.len() > 1 {
+        list.sort_unstable_by(|a: &RunRow, b| a.run_id.cmp(&b.run_id));
+        if !query.oldest_first {
+            list.reverse();
+        }
+        list.truncate(query.limit as usize);
+    }
+    Ok(list)
+}
+
+fn list_one(
+    conn: &Connection,
+    scope: &Scope,
+    query: &RunQuery,
+    visible: Option<Visible>,
+    list: &mut Vec<RunRow>,
+) -> Result<(), Fault> {
     // The system stream is a row like others and no run.
     let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE purging = 0 AND run_id <> '_system'");
     let mut values: Vec<(&str, &dyn ToSql)> = Vec::new();
@@ -122,33 +157,46 @@ pub(crate) fn list(conn: &Connection, scope: &Scope, query: &RunQuery) -> Result
         Scope::Tenant(tenant) => Some(tenant.as_str()),
         Scope::System => None,
     };
-    let visible = query.visible.map(Visible::as_str);
-    let before = query.before.as_ref().map(RunId::as_str);
-    if let Some(tenant) = &tenant {
-        sql.push_str(" AND tenant_id = :tenant");
-        values.push((":tenant", tenant));
+    let visible = visible.map(Visible::as_str);
+    let after = query.after.as_ref().map(RunId::as_str);
+    let (from, until) = (query.created_from.map(Timestamp::as_millis), query.created_until.map(Timestamp::as_millis));
+    // One text for any number of outcomes, so that the statement stays the same.
+    let outcomes = query.outcome.as_ref().map(servo_canon::to_canonical).transpose();
+    let outcomes =
+        outcomes.map_err(|error| Error::Invalid { field: "outcome".to_owned(), reason: error.to_string() })?;
+    let (behind, order) =
+        if query.oldest_first { (" AND run_id > :after", "") } else { (" AND run_id < :after", " DESC") };
+    macro_rules! filter {
+        ($value:expr, $name:literal, $condition:expr) => {
+            if let Some(value) = $value {
+                sql.push_str($condition);
+                values.push(($name, value));
+            }
+        };
     }
-    if let Some(visible) = &visible {
-        sql.push_str(" AND visible = :visible");
-        values.push((":visible", visible));
-    }
-    if let Some(plan) = &query.plan_id {
-        sql.push_str(" AND plan_id = :plan");
-        values.push((":plan", plan));
-    }
-    if let Some(before) = &before {
-        sql.push_str(" AND run_id < :before");
-        values.push((":before", before));
-    }
-    sql.push_str(" ORDER BY run_id DESC LIMIT :limit");
+    filter!(&tenant, ":tenant", " AND tenant_id = :tenant");
+    filter!(&visible, ":visible", " AND visible = :visible");
+    filter!(&query.plan_id, ":plan", " AND plan_id = :plan");
+    filter!(&query.plan_version, ":version", " AND plan_version = :version");
+    filter!(&query.name, ":name", " AND name = :name");
+    filter!(&from, ":from", " AND created_at >= :from");
+    filter!(&until, ":until", " AND created_at < :until");
+    filter!(
+        &outcomes,
+        ":outcomes",
+        " AND EXISTS (SELECT 1 FROM json_each(:outcomes) asked WHERE asked.value IS runs.outcome)"
+    );
+    filter!(&after, ":after", behind);
+    sql.push_str(" ORDER BY run_id");
+    sql.push_str(order);
+    sql.push_str(" LIMIT :limit");
     values.push((":limit", &query.limit));
     let mut found = conn.prepare_cached(&sql)?;
     let mut rows = found.query(&values[..])?;
-    let mut list = Vec::new();
     while let Some(row) = rows.next()? {
         list.push(run_row(row)?);
     }
-    Ok(list)
+    Ok(())
 }
 
 pub(crate) fn find_request(conn: &Connection, tenant: &TenantId, key: Digest) -> Result<Option<RunId>, Fault> {
@@ -162,4 +210,18 @@ pub(crate) fn count_active(conn: &Connection, tenant: &TenantId, most: u32) -> R
     let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE tenant_id = ?1 AND run_id <> '_system' \
                AND purging = 0 AND status IN ('RUNNING', 'PAUSED') LIMIT ?2)";
     Ok(conn.prepare_cached(sql)?.query_row(params![tenant.as_str(), most], |row| row.get(0))?)
+}
+
+pub(crate) fn count_open(conn: &Connection, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>, Fault> {
+    // The condition is the partial index's, word for word.
+    let sql = "SELECT plan_version, count(*) FROM runs WHERE tenant_id = ?1 AND plan_id = ?2 AND run_id <> '_system' \
+               AND purging = 0 AND status IN ('PENDING', 'APPROVED', 'RUNNING', 'PAUSED') \
+               GROUP BY plan_version ORDER BY plan_version";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(params![tenant.as_str(), plan_id])?;
+    let mut counts = Vec::new();
+    while let Some(row) = rows.next()? {
+        counts.push((row.get(0)?, codec::count(row, 1)?));
+    }
+    Ok(counts)
 }

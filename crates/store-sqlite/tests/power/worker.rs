@@ -73,6 +73,8 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
             finished_at: None,
             changed_seq: 2,
             quarantined: None,
+            name: None,
+            outcome: None,
         });
     }
     stream

@@ -1,5 +1,8 @@
 //! Reading the log and the runs.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId, Timestamp};
@@ -7,6 +10,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 use super::{Inner, MemStore, Run};
 use crate::error::{Error, Result};
 use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredSnapshot};
+use crate::page::PageBytes;
 use crate::position::Position;
 use crate::runs::{RunQuery, RunRow, RunStore, Scope};
 
@@ -30,7 +34,9 @@ impl LogStore for MemStore {
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let inner = self.lock()?;
         let run = inner.run(scope, run_id)?;
-        let events = run.events.range(after.saturating_add(1)..).take(limit as usize).map(|(_, e)| e.clone()).collect();
+        let mut page = PageBytes::new(self.limits.page_bytes_max);
+        let events = run.events.range(after.saturating_add(1)..).map(|(_, event)| event).take(limit as usize);
+        let events = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
         Ok(RunPage { events, head_seq: run.head })
     }
 
@@ -52,7 +58,9 @@ impl LogStore for MemStore {
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
         let inner = self.lock()?;
         let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
-        let events: Vec<_> = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq).cloned()).collect();
+        let mut page = PageBytes::new(self.limits.page_bytes_max);
+        let events = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq));
+        let events: Vec<_> = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
         let next = events.last().map_or(after, |event| event.position);
         Ok(LogPage { events, next })
     }
@@ -81,13 +89,15 @@ impl RunStore for MemStore {
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
         let inner = self.lock()?;
-        let rows = inner.runs.values().rev().map(|run| &run.row).filter(|row| {
-            !row.run_id.is_system()
-                && scope.covers(&row.tenant)
-                && query.visible.is_none_or(|visible| row.visible == visible)
-                && query.plan_id.as_ref().is_none_or(|plan| row.plan_id == *plan)
-                && query.before.as_ref().is_none_or(|before| row.run_id < *before)
-        });
+        let (from, until) = match (&query.after, query.oldest_first) {
+            (None, _) => (Bound::Unbounded, Bound::Unbounded),
+            (Some(after), true) => (Bound::Excluded(after), Bound::Unbounded),
+            (Some(after), false) => (Bound::Unbounded, Bound::Excluded(after)),
+        };
+        let ascending = inner.runs.range::<RunId, _>((from, until)).map(|(_, run)| &run.row);
+        let rows: Box<dyn Iterator<Item = &RunRow>> =
+            if query.oldest_first { Box::new(ascending) } else { Box::new(ascending.rev()) };
+        let rows = rows.filter(|row| !row.run_id.is_system() && scope.covers(&row.tenant) && query.matches(row));
         Ok(rows.take(query.limit as usize).cloned().collect())
     }
 
@@ -102,5 +112,15 @@ impl RunStore for MemStore {
             run.row.tenant == *tenant && matches!(run.row.status, Running | Paused) && !run.row.run_id.is_system()
         });
         Ok(u32::try_from(active.take(most as usize).count()).unwrap_or(most))
+    }
+    async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>> {
+        let inner = self.lock()?;
+        let mut counts = BTreeMap::new();
+        for row in inner.runs.values().map(|run| &run.row) {
+            if row.tenant == *tenant && row.plan_id == plan_id && !row.status.is_terminal() && !row.run_id.is_system() {
+                *counts.entry(row.plan_version.clone()).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().collect())
     }
 }

@@ -144,6 +144,8 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
         finished_at: None,
         changed_seq: 1,
         quarantined: None,
+        name: None,
+        outcome: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
@@ -43,22 +43,8 @@ pub(super) async fn read(app: &App, request: Request, role: Role) -> LambdaAnswe
 }
 
 fn query(parts: &Parts) -> LambdaAnswer<Vec<(String, String)>> {
-    let text = parts.uri.query().unwrap_or_default();
-    serde_urlencoded(text).ok_or_else(|| LambdaError::invalid("the query is not UTF-8"))
-}
-
-/// `a=1&b=%20`, with `+` for a space.
-fn serde_urlencoded(text: &str) -> Option<Vec<(String, String)>> {
-    let decode = |part: &str| {
-        let part = part.replace('+', " ");
-        percent_encoding::percent_decode_str(&part).decode_utf8().ok().map(std::borrow::Cow::into_owned)
-    };
-    let pairs = text.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Some((decode(name)?, decode(value)?))
-    })
-    .collect()
+    let unreadable = |_| LambdaError::invalid("the query cannot be read");
+    Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(pairs)| pairs).map_err(unreadable)
 }
 
 impl Call {
@@ -93,7 +79,8 @@ impl Call {
         if is_deeper_than(&self.body, JSON_DEPTH_MAX) {
             return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
         }
-        serde_json::from_str(&self.body)
-            .map_err(|error| LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}")))
+        serde_json::from_str(&self.body).map_err(|error| {
+            LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}"))
+        })
     }
 }

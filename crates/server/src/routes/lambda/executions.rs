@@ -15,10 +15,7 @@ use super::{Call, LambdaAnswer, LambdaError, read};
 use crate::app::App;
 use crate::routes::audit;
 
-pub(super) async fn checkpoint(
-    State(app): State<App>,
-    request: Request,
-) -> LambdaAnswer<Json<CheckpointResponse>> {
+pub(super) async fn checkpoint(State(app): State<App>, request: Request) -> LambdaAnswer<Json<CheckpointResponse>> {
     let call = read(&app, request, Role::Operator).await?;
     let request: CheckpointRequest = call.json()?;
     let executions = app.runtime.executions();

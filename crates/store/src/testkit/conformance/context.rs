@@ -61,11 +61,16 @@ impl Context {
 
     /// All events of a run.
     pub async fn events(&self, run: &RunId) -> Vec<StoredEvent> {
-        let page = self.store.read_run(&Scope::System, run, 0, 10_000).await.unwrap();
-        if let Some(last) = page.events.last() {
-            assert_eq!(last.run_seq, page.head_seq, "the page holds the whole run");
+        let mut events: Vec<StoredEvent> = Vec::new();
+        loop {
+            let after = events.last().map_or(0, |event| event.run_seq);
+            let page = self.store.read_run(&Scope::System, run, after, 10_000).await.unwrap();
+            if page.events.is_empty() {
+                assert!(events.is_empty() || after == page.head_seq, "the pages hold the whole run");
+                return events;
+            }
+            events.extend(page.events);
         }
-        page.events
     }
 
     pub async fn sequences(&self, run: &RunId) -> Vec<u64> {

@@ -7,6 +7,7 @@ use super::import::imported;
 use crate::error::Error;
 use crate::log::{Append, Expected, NewEvent};
 use crate::position::Position;
+use crate::runs::Scope;
 use crate::testkit::fixtures::{add, fresh_event, payload, run_id, tenant};
 
 fn sized(run: &str, bytes: usize) -> NewEvent {
@@ -33,6 +34,35 @@ pub(super) async fn payloads_of_every_size_come_back(ctx: &Context) {
     }
     let log = ctx.log(Position::START, 2, stored.len()).await;
     assert!(log == stored, "the reader of the log gets whole payloads too");
+}
+
+/// No reader can be made to hold a thousand of the largest payloads at once.
+pub(super) async fn a_page_has_a_size(ctx: &Context) {
+    let (run, acme) = ctx.start("inv_1", "acme").await;
+    let (large, max) = (Limits::default().payload_bytes_max, Limits::default().page_bytes_max);
+    let first = ctx.events(&run).await[0].payload.len();
+    // With the first event: exactly a page, then one byte more than a page, then inline ones among large ones.
+    let sizes = [large, large, max - 2 * large - first, large, large, max - 2 * large + 1, 8, large, 8, 8];
+    for chunk in sizes.chunks(2) {
+        let events = chunk.iter().map(|bytes| sized("inv_1", *bytes)).collect();
+        ctx.put(add(&run, &acme, Expected::Any, events)).await.unwrap();
+    }
+    let pages = [vec![1, 2, 3, 4], vec![5, 6], vec![7, 8, 9, 10, 11]];
+    let (mut after, mut all) = (0, Vec::new());
+    for expected in &pages {
+        let page = ctx.store.read_run(&Scope::System, &run, after, 100).await.unwrap();
+        let seqs: Vec<_> = page.events.iter().map(|event| event.run_seq).collect();
+        assert_eq!((&seqs, page.head_seq), (expected, 11));
+        after = *seqs.last().unwrap();
+        all.extend(page.events);
+    }
+    assert_eq!(ctx.store.read_run(&Scope::System, &run, after, 100).await.unwrap().events, []);
+    // Both limits at once, and a page of one is always had.
+    let page = ctx.store.read_run(&Scope::System, &run, 0, 3).await.unwrap();
+    assert_eq!(page.events.len(), 3);
+    assert!(ctx.log(Position::START, 100, 11).await == all, "the reader of the log gets the same in its pages");
+    let page = ctx.store.read_log(Position::START, 100).await.unwrap();
+    assert_eq!((page.events.len(), page.next), (4, all[3].position));
 }
 
 pub(super) async fn one_byte_too_many_is_refused(ctx: &Context) {

@@ -49,7 +49,9 @@ macro_rules! __conformance_cases {
             runs {
                 a_row_comes_back_as_it_went_in;
                 an_append_changes_the_row_with_the_event;
-                lists_are_filtered_and_newest_first;
+                lists_are_filtered_and_go_both_ways;
+                lists_are_narrowed_by_what_callers_know;
+                open_runs_are_counted_by_version;
                 ids_sort_by_byte;
                 a_request_starts_one_run proves "ES-072";
                 racing_requests_start_one_run proves "ES-072";
@@ -122,6 +124,7 @@ macro_rules! __conformance_cases {
             }
             limits {
                 payloads_of_every_size_come_back;
+                a_page_has_a_size;
                 one_byte_too_many_is_refused;
                 a_transaction_has_a_size;
                 a_run_has_a_last_event;
@@ -135,6 +138,28 @@ macro_rules! __conformance_cases {
                 from_snapshot_falls_back_to_full proves "ES-047";
                 a_long_run_is_read_page_by_page proves "ES-047";
                 the_state_is_what_the_events_add_up_to proves "ES-001";
+            }
+            registry {
+                versions_count_from_one;
+                the_same_document_is_published_once;
+                racing_publishers_share_no_version;
+                versions_are_listed_newest_first;
+                functions_are_listed_by_tenant_and_name;
+                documents_have_a_size;
+                aliases_name_a_version;
+                a_function_has_so_many_aliases;
+                a_removed_function_leaves_nothing;
+                functions_outlive_the_process;
+            }
+            lines {
+                lines_come_back_in_order;
+                lines_belong_to_a_run_of_the_tenant;
+                the_oldest_lines_leave;
+                lines_have_a_size;
+                a_long_line_is_cut_and_says_so;
+                lines_go_with_their_run;
+                racing_writers_share_no_number;
+                lines_outlive_the_process;
             }
             import {
                 gaps_stay_and_the_run_goes_on proves "ES-003";

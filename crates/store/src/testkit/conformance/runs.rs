@@ -28,6 +28,8 @@ pub(super) async fn a_row_comes_back_as_it_went_in(ctx: &Context) {
             plan_version: "2026.1".to_owned(),
             request_key: (index % 2 == 0).then(|| Digest::of(&[index as u8])),
             finished_at: status.is_terminal().then(|| ctx.clock.after(7)),
+            name: (index % 3 == 0).then(|| format!("name {index}")),
+            outcome: (index % 3 == 1).then(|| "TIMED_OUT".to_owned()),
             ..run_row(&run, &acme, ctx.clock.now())
         };
         start_with(ctx, row.clone()).await.unwrap();
@@ -47,15 +49,18 @@ pub(super) async fn an_append_changes_the_row_with_the_event(ctx: &Context) {
 
     ctx.clock.advance(60_000);
     let mut ended = add(&run, &acme, Expected::Seq(2), vec![fresh_event(&run)]);
-    ended.row = Some(RunRow { changed_seq: 3, ..finished_row(&run, &acme, ctx.clock.now()) });
+    let outcome = Some("STOPPED".to_owned());
+    let name = Some("first".to_owned());
+    ended.row = Some(RunRow { changed_seq: 3, outcome, name, ..finished_row(&run, &acme, ctx.clock.now()) });
     ctx.put(ended).await.unwrap();
     let row = ctx.store.get_run(&Scope::System, &run).await.unwrap().unwrap();
     assert_eq!((row.status, row.visible), (RunStatus::Completed, Visible::Succeeded));
     assert_eq!((row.finished_at, row.changed_seq), (Some(ctx.clock.now()), 3));
+    assert_eq!((row.outcome.as_deref(), row.name.as_deref()), (Some("STOPPED"), Some("first")));
     assert_eq!((row.request_key, row.created_at), (Some(key), first.created_at), "these belong to the run's start");
 }
 
-pub(super) async fn lists_are_filtered_and_newest_first(ctx: &Context) {
+pub(super) async fn lists_are_filtered_and_go_both_ways(ctx: &Context) {
     let acme = tenant("acme");
     for number in 1..=6 {
         let run = run_id(&format!("inv_{number}"));
@@ -64,26 +69,129 @@ pub(super) async fn lists_are_filtered_and_newest_first(ctx: &Context) {
         start_with(ctx, RunRow { visible, plan_id, ..run_row(&run, &acme, ctx.clock.now()) }).await.unwrap();
     }
     let all = RunQuery { limit: 100, ..RunQuery::default() };
-    let failed = RunQuery { visible: Some(Visible::Failed), ..all.clone() };
+    let failed = RunQuery { visible: vec![Visible::Failed], ..all.clone() };
+    let both = RunQuery { visible: vec![Visible::Failed, Visible::Running, Visible::Failed], ..all.clone() };
     let late = RunQuery { plan_id: Some("late".to_owned()), ..all.clone() };
-    let before_five = Some(run_id("inv_5"));
+    let old = |query: &RunQuery| RunQuery { oldest_first: true, ..query.clone() };
+    let behind =
+        |number: u32, query: &RunQuery| RunQuery { after: Some(run_id(&format!("inv_{number}"))), ..query.clone() };
     for (query, expected) in [
         (all.clone(), &[6, 5, 4, 3, 2, 1][..]),
         (RunQuery { limit: 2, ..all.clone() }, &[6, 5]),
-        (RunQuery { before: before_five.clone(), ..all.clone() }, &[4, 3, 2, 1]),
-        (RunQuery { before: before_five.clone(), limit: 1, ..all.clone() }, &[4]),
+        (behind(5, &all), &[4, 3, 2, 1]),
+        (RunQuery { limit: 1, ..behind(5, &all) }, &[4]),
         (failed.clone(), &[6, 4, 2]),
-        (RunQuery { before: before_five.clone(), limit: 1, ..failed.clone() }, &[4]),
+        (RunQuery { limit: 1, ..behind(5, &failed) }, &[4]),
+        (both.clone(), &[6, 5, 4, 3, 2, 1]),
+        (RunQuery { limit: 3, ..behind(5, &both) }, &[4, 3, 2]),
         (late.clone(), &[6, 5, 4]),
-        (RunQuery { visible: Some(Visible::Failed), before: before_five, ..late }, &[4]),
-        (RunQuery { visible: Some(Visible::Queued), ..all.clone() }, &[]),
-        (RunQuery { plan_id: Some("lat".to_owned()), ..all }, &[]),
+        (RunQuery { limit: 2, ..late.clone() }, &[6, 5]),
+        (RunQuery { visible: vec![Visible::Failed], ..behind(5, &late) }, &[4]),
+        (RunQuery { visible: vec![Visible::Queued], ..all.clone() }, &[]),
+        (RunQuery { plan_id: Some("lat".to_owned()), ..all.clone() }, &[]),
+        (old(&all), &[1, 2, 3, 4, 5, 6]),
+        (RunQuery { limit: 2, ..old(&all) }, &[1, 2]),
+        (behind(5, &old(&all)), &[6]),
+        (behind(2, &old(&both)), &[3, 4, 5, 6]),
+        (behind(2, &old(&failed)), &[4, 6]),
+        (RunQuery { limit: 2, ..old(&late) }, &[4, 5]),
+        (behind(4, &old(&late)), &[5, 6]),
     ] {
-        let rows = ctx.store.list_runs(&Scope::System, &query).await.unwrap();
+        assert_lists(ctx, &query, expected).await;
+    }
+}
+
+/// In both scopes: a tenant's lists are found by other indexes than the engine's.
+async fn assert_lists(ctx: &Context, query: &RunQuery, expected: &[u32]) {
+    for scope in [Scope::System, Scope::Tenant(tenant("acme"))] {
+        let rows = ctx.store.list_runs(&scope, query).await.unwrap();
         let expected: Vec<_> = expected.iter().map(|number| format!("inv_{number}")).collect();
         let listed: Vec<_> = rows.iter().map(|row| row.run_id.as_str()).collect();
-        assert_eq!(listed, expected, "{query:?}");
+        assert_eq!(listed, expected, "{scope:?} {query:?}");
     }
+}
+
+pub(super) async fn lists_are_narrowed_by_what_callers_know(ctx: &Context) {
+    let acme = tenant("acme");
+    for number in 1..=6_u64 {
+        let run = run_id(&format!("inv_{number}"));
+        let row = RunRow {
+            name: (number % 3 != 0).then(|| format!("order-{}", number % 3)),
+            outcome: (number > 2).then(|| if number < 5 { "TIMED_OUT" } else { "STOPPED" }.to_owned()),
+            plan_version: if number % 2 == 0 { "2" } else { "1" }.to_owned(),
+            ..run_row(&run, &acme, ctx.clock.after(number * 10))
+        };
+        start_with(ctx, row).await.unwrap();
+    }
+    // The same names elsewhere.
+    let globex = tenant("globex");
+    let row = RunRow { name: Some("order-1".to_owned()), ..run_row(&run_id("inv_9"), &globex, ctx.clock.after(10)) };
+    start_with(ctx, row).await.unwrap();
+    let all =
+        RunQuery { plan_id: Some("plan".to_owned()), after: Some(run_id("inv_7")), limit: 100, ..RunQuery::default() };
+    let named = |name: &str| RunQuery { name: Some(name.to_owned()), ..all.clone() };
+    let ended = |outcomes: &[Option<&str>]| RunQuery {
+        outcome: Some(outcomes.iter().map(|outcome| outcome.map(str::to_owned)).collect()),
+        ..all.clone()
+    };
+    let created = |from: Option<u64>, until: Option<u64>| RunQuery {
+        created_from: from.map(|at| ctx.clock.after(at)),
+        created_until: until.map(|at| ctx.clock.after(at)),
+        ..all.clone()
+    };
+    let second = RunQuery { plan_version: Some("2".to_owned()), ..all.clone() };
+    for (query, expected) in [
+        (named("order-1"), &[4, 1][..]),
+        (RunQuery { limit: 1, ..named("order-1") }, &[4]),
+        (RunQuery { oldest_first: true, after: None, plan_id: None, ..named("order-2") }, &[2, 5]),
+        (RunQuery { visible: vec![Visible::Failed], ..named("order-1") }, &[]),
+        (named("order-"), &[]),
+        (second.clone(), &[6, 4, 2]),
+        (RunQuery { plan_id: None, ..second }, &[6, 4, 2]),
+        (created(Some(20), Some(50)), &[4, 3, 2]),
+        (created(Some(50), None), &[6, 5]),
+        (created(None, Some(20)), &[1]),
+        (created(Some(50), Some(50)), &[]),
+        (ended(&[None]), &[2, 1]),
+        (ended(&[Some("TIMED_OUT")]), &[4, 3]),
+        (ended(&[Some("STOPPED"), None]), &[6, 5, 2, 1]),
+        (ended(&[]), &[]),
+    ] {
+        assert_lists(ctx, &query, expected).await;
+    }
+    let long = RunRow { name: Some("n".repeat(257)), ..run_row(&run_id("inv_8"), &acme, ctx.clock.now()) };
+    refused!(start_with(ctx, long).await, Error::Limit { limit: 256, .. });
+}
+
+pub(super) async fn open_runs_are_counted_by_version(ctx: &Context) {
+    let acme = tenant("acme");
+    assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), []);
+    let put = async |run: &str, owner: &str, plan: &str, version: &str, status| {
+        let row = RunRow {
+            plan_id: plan.to_owned(),
+            plan_version: version.to_owned(),
+            status,
+            ..run_row(&run_id(run), &tenant(owner), ctx.clock.now())
+        };
+        start_with(ctx, row).await.unwrap();
+    };
+    for (index, status) in RunStatus::ALL.into_iter().enumerate() {
+        put(&format!("inv_a{index}"), "acme", "plan", "10", status).await;
+    }
+    put("inv_b", "acme", "plan", "9", RunStatus::Pending).await;
+    put("inv_c", "acme", "plan", "B", RunStatus::Paused).await;
+    put("inv_d", "acme", "plan", "a", RunStatus::Approved).await;
+    put("inv_e", "acme", "other", "1", RunStatus::Running).await;
+    put("inv_f", "globex", "plan", "1", RunStatus::Running).await;
+    let open = RunStatus::ALL.iter().filter(|status| !status.is_terminal()).count() as u64;
+    let expected = [("10", open), ("9", 1), ("B", 1), ("a", 1)].map(|(version, count)| (version.to_owned(), count));
+    assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), expected);
+    let mut ended = add(&run_id("inv_b"), &acme, Expected::Seq(1), Vec::new());
+    ended.row = Some(RunRow { plan_version: "9".to_owned(), ..finished_row(&run_id("inv_b"), &acme, ctx.clock.now()) });
+    ctx.put(ended).await.unwrap();
+    ctx.store.delete_run(&Scope::System, &run_id("inv_c")).await.unwrap();
+    assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), [expected[0].clone(), expected[3].clone()]);
+    assert_eq!(ctx.store.count_open(&servo_model::TenantId::system(), "").await.unwrap(), []);
 }
 
 /// Paging by run id works only if every backend sorts alike, whatever language its database speaks.
@@ -97,7 +205,7 @@ pub(super) async fn ids_sort_by_byte(ctx: &Context) {
     let listed: Vec<_> = rows.iter().rev().map(|row| row.run_id.as_str()).collect();
     assert_eq!(listed, sorted);
     for (index, run) in sorted.iter().enumerate() {
-        let query = RunQuery { before: Some(run_id(run)), limit: 100, ..RunQuery::default() };
+        let query = RunQuery { after: Some(run_id(run)), limit: 100, ..RunQuery::default() };
         assert_eq!(ctx.store.list_runs(&Scope::System, &query).await.unwrap().len(), index, "before {run}");
     }
 }

@@ -60,12 +60,13 @@ const REFUSALS: [&str; 12] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 13] = [
+const MUST_SHOW: [&str; 20] = [
     "read_run",
     "snapshot_at",
     "read_log",
     "count_log",
     "list_runs",
+    "count_open",
     "claim_queue",
     "open_dispatches",
     "get_dispatch",
@@ -74,6 +75,12 @@ const MUST_SHOW: [&str; 13] = [
     "dead_letters",
     "redrive",
     "alerts",
+    "get_function",
+    "list_functions",
+    "list_versions",
+    "get_alias",
+    "list_aliases",
+    "read_lines",
 ];
 
 impl Coverage {

@@ -1,6 +1,7 @@
 //! The next random operation over a small universe: three tenants, four runs, three owners, few keys, so that
 //! operations meet. The model is asked where things stand, because blind guesses are nearly always refused.
 
+mod functions;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub(super) const RUNS: [&str; 4] = ["inv_1", "inv_a2", "INV-b3", "inv_Z4"];
 pub(super) const OWNERS: [&str; 3] = ["node-1", "node-2", "node-3"];
 pub(super) const CURSORS: [&str; 2] = ["relay", "replay"];
 pub(super) const REQUESTS: [&str; 2] = ["request-1", "request-2"];
+pub(super) const VERSIONS: [&str; 2] = ["1", "2"];
 pub(super) const STEPS: [&str; 3] = ["a", "b", "c"];
 const OPERATOR: [&str; 3] = ["op-1", "op-2", "op-3"];
 
@@ -169,11 +171,25 @@ impl World<'_> {
         }
     }
 
+    fn name(&mut self) -> Option<String> {
+        self.rng.pick(&[None, Some("order"), Some("Order")]).map(str::to_owned)
+    }
+
+    fn outcome(&mut self) -> Option<String> {
+        self.rng.pick(&[None, Some("TIMED_OUT"), Some("STOPPED")]).map(str::to_owned)
+    }
+
     fn query(&mut self) -> RunQuery {
         RunQuery {
-            visible: if self.rng.one_in(3) { Some(self.rng.pick(&Visible::ALL)) } else { None },
+            visible: (0..self.rng.below(4).saturating_sub(1)).map(|_| self.rng.pick(&Visible::ALL)).collect(),
+            outcome: if self.rng.one_in(5) { Some(vec![self.outcome(), self.outcome()]) } else { None },
             plan_id: if self.rng.one_in(3) { Some(format!("plan-{}", self.rng.below(2))) } else { None },
-            before: if self.rng.one_in(3) { Some(self.any_run().1) } else { None },
+            plan_version: if self.rng.one_in(8) { Some(self.rng.pick(&VERSIONS).to_owned()) } else { None },
+            created_from: if self.rng.one_in(8) { Some(self.near()) } else { None },
+            created_until: if self.rng.one_in(8) { Some(self.near()) } else { None },
+            name: if self.rng.one_in(6) { self.name() } else { None },
+            oldest_first: self.rng.one_in(3),
+            after: if self.rng.one_in(3) { Some(self.any_run().1) } else { None },
             limit: 1 + self.rng.below(5) as u32,
         }
     }
@@ -195,6 +211,9 @@ pub(super) async fn next(
     if world.rng.one_in(2) {
         return other(&mut world).await;
     }
+    if world.rng.one_in(6) {
+        return Op::Function(functions::next(&mut world));
+    }
     if let Some(repeated) = world.memory.append.clone()
         && world.rng.one_in(12)
     {
@@ -206,7 +225,7 @@ pub(super) async fn next(
 }
 
 async fn other(world: &mut World<'_>) -> Op {
-    match world.rng.below(39) {
+    match world.rng.below(40) {
         0 => {
             let after = world.rng.below(6);
             Op::ReadRun { scope: world.scope(), run_id: world.run_or_system(), after, limit: world.limit() }
@@ -250,6 +269,10 @@ async fn other(world: &mut World<'_>) -> Op {
         17 => Op::GetTimer { run_id: world.any_run().1 },
         18 => Op::Authority,
         19 => Op::BreakLeases,
+        20 => {
+            let plan_id = format!("plan-{}", world.rng.below(2));
+            Op::CountOpen { tenant: world.any_tenant(), plan_id }
+        }
         _ => maintenance(world).await,
     }
 }

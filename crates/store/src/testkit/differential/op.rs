@@ -6,6 +6,7 @@ use servo_canon::Digest;
 use servo_model::alert::AlertCode;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 
+use super::functions::FunctionOp;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -63,6 +64,10 @@ pub(super) enum Op {
     CountActive {
         tenant: TenantId,
         most: u32,
+    },
+    CountOpen {
+        tenant: TenantId,
+        plan_id: String,
     },
     ClaimQueue {
         owner: String,
@@ -147,6 +152,7 @@ pub(super) enum Op {
         before: Timestamp,
         limit: u32,
     },
+    Function(FunctionOp),
     Import {
         row: RunRow,
         events: Vec<StoredEvent>,
@@ -219,6 +225,7 @@ impl Op {
             Op::ListRuns { .. } => "list_runs",
             Op::FindRequest { .. } => "find_request",
             Op::CountActive { .. } => "count_active",
+            Op::CountOpen { .. } => "count_open",
             Op::ClaimQueue { .. } => "claim_queue",
             Op::ReleaseQueue { .. } => "release_queue",
             Op::OpenDispatches { .. } => "open_dispatches",
@@ -244,12 +251,13 @@ impl Op {
             Op::Retire { .. } => "retire",
             Op::DeleteRun { .. } => "delete_run",
             Op::TrimSystem { .. } => "trim_system",
+            Op::Function(op) => op.kind(),
             Op::Import { .. } => "import_run",
         }
     }
 
     /// The kinds that a whole campaign must have seen succeed.
-    pub(super) const KINDS: [&'static str; 37] = [
+    pub(super) const KINDS: [&'static str; 49] = [
         "append",
         "read_run",
         "snapshot_at",
@@ -261,6 +269,7 @@ impl Op {
         "list_runs",
         "find_request",
         "count_active",
+        "count_open",
         "claim_queue",
         "release_queue",
         "open_dispatches",
@@ -287,5 +296,16 @@ impl Op {
         "delete_run",
         "trim_system",
         "import_run",
+        "put_function",
+        "get_function",
+        "list_functions",
+        "list_versions",
+        "remove_function",
+        "put_alias",
+        "get_alias",
+        "list_aliases",
+        "remove_alias",
+        "put_lines",
+        "read_lines",
     ];
 }

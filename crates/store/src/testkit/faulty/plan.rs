@@ -116,7 +116,7 @@ impl Plan {
 }
 
 /// Every method of a store, so that a misspelt one is noticed.
-const METHODS: [&str; 43] = [
+const METHODS: [&str; 55] = [
     "now",
     "append",
     "read_run",
@@ -129,6 +129,7 @@ const METHODS: [&str; 43] = [
     "list_runs",
     "find_request",
     "count_active",
+    "count_open",
     "claim_queue",
     "release_queue",
     "open_dispatches",
@@ -150,6 +151,17 @@ const METHODS: [&str; 43] = [
     "raise_alert",
     "alerts",
     "clear_alert",
+    "put_function",
+    "get_function",
+    "list_functions",
+    "list_versions",
+    "remove_function",
+    "put_alias",
+    "get_alias",
+    "list_aliases",
+    "remove_alias",
+    "put_lines",
+    "read_lines",
     "info",
     "secret",
     "quarantine",

@@ -5,7 +5,7 @@ use servo_model::event::idempotency_key;
 use servo_model::{RunId, RunStatus, TenantId};
 
 use super::super::op::Op;
-use super::{OPERATOR, REQUESTS, RUNS, STEPS, TENANTS, World};
+use super::{OPERATOR, REQUESTS, RUNS, STEPS, TENANTS, VERSIONS, World};
 use crate::dispatch::DispatchChange;
 use crate::lease::AuthorityChange;
 use crate::log::{
@@ -159,6 +159,9 @@ impl World<'_> {
             status,
             visible: self.rng.pick(&Visible::ALL),
             plan_id: format!("plan-{}", self.rng.below(2)),
+            plan_version: self.rng.pick(&VERSIONS).to_owned(),
+            name: self.name(),
+            outcome: self.outcome(),
             request_key,
             finished_at,
             changed_seq,

@@ -1,0 +1,128 @@
+//! Reading: pages of state and history, lists.
+
+use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
+use servo_runtime::executions::{ListQuery, PageQuery};
+
+use super::handler::{Scripted, pending, start, succeeded, tenant, wait};
+
+fn step(id: &str, action: A) -> OperationUpdate {
+    let mut update = OperationUpdate::new(id, T::Step, action);
+    update.payload = (action == A::Succeed).then(|| "1".to_owned());
+    update
+}
+
+/// DX-040: a state of any size is read page by page, and a token that was used up reads nothing.
+#[test]
+fn the_state_is_read_in_pages() {
+    let (world, functions) = Scripted::world(31);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        if invocation.known("s0").is_none() {
+            for batch in 0..30 {
+                let ids = (0..50).map(|number| format!("s{}", batch * 50 + number));
+                let updates = ids.flat_map(|id| [step(&id, A::Start), step(&id, A::Succeed)]).collect();
+                invocation.checkpoint(updates).await.unwrap();
+            }
+            let mut wait = OperationUpdate::new("w", T::Wait, A::Start);
+            wait.wait_options = Some(servo_model::operation::WaitOptions { wait_seconds: Some(1) });
+            invocation.checkpoint(vec![wait]).await.unwrap();
+            return pending();
+        }
+        let first = &invocation.input.initial_execution_state;
+        let mut seen: Vec<String> = first.operations.iter().map(|operation| operation.id.clone()).collect();
+        let mut marker = first.next_marker.clone();
+        assert!(marker.as_ref().is_some_and(|marker| !marker.is_empty()));
+        let (arn, token) = (&invocation.input.durable_execution_arn, &invocation.input.checkpoint_token);
+        while let Some(text) = marker.filter(|marker| !marker.is_empty()) {
+            let page = invocation.executions.state(&invocation.call.tenant, arn, token, Some(&text), Some(100)).await;
+            let page = page.unwrap();
+            assert!(page.operations.len() <= 100);
+            seen.extend(page.operations.iter().map(|operation| operation.id.clone()));
+            marker = page.next_marker;
+        }
+        assert_eq!(seen.len(), 1_502, "EXECUTION, 1,500 steps and the wait");
+        let unique: std::collections::BTreeSet<_> = seen.iter().collect();
+        assert_eq!(unique.len(), seen.len());
+        invocation.checkpoint(vec![step("last", A::Start)]).await.unwrap();
+        let stale = invocation.executions.state(&invocation.call.tenant, arn, token, None, None).await.unwrap_err();
+        assert_eq!(stale.message, "Invalid checkpoint token");
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    assert_eq!(wait(&world, &node, &begun.run_id).status, ExecutionStatus::Succeeded);
+    let (executions, arn) = (node.runtime.executions().clone(), begun.arn);
+    world.block_on(async move {
+        let mut ids = Vec::new();
+        let mut marker: Option<String> = None;
+        loop {
+            let page = PageQuery { marker: marker.as_deref(), max_items: Some(701), reverse: false };
+            let answer = executions.history(&tenant(), &arn, false, page).await.unwrap();
+            ids.extend(answer.events.iter().map(|event| event.event_id));
+            marker = answer.next_marker;
+            if marker.is_none() {
+                break;
+            }
+        }
+        assert_eq!(ids, (1..=ids.len() as u64).collect::<Vec<_>>());
+        let mut back = Vec::new();
+        loop {
+            let page = PageQuery { marker: marker.as_deref(), max_items: Some(1_000), reverse: true };
+            let answer = executions.history(&tenant(), &arn, true, page).await.unwrap();
+            back.extend(answer.events.iter().map(|event| event.event_id));
+            marker = answer.next_marker;
+            if marker.is_none() {
+                break;
+            }
+        }
+        back.reverse();
+        assert_eq!(back, ids, "backwards is the same history");
+        let wrong = PageQuery { marker: Some("AAAA"), ..PageQuery::default() };
+        assert_eq!(executions.history(&tenant(), &arn, true, wrong).await.unwrap_err().message, "Invalid marker");
+    });
+}
+
+/// DX-090
+#[test]
+fn executions_are_listed_by_function_status_and_name() {
+    let (world, functions) = Scripted::world(32);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |_| async { succeeded("1") });
+    functions.define(&world, "g", |_| async { Ok(r#"{"Status":"FAILED","Error":{"ErrorType":"E"}}"#.to_owned()) });
+    for number in 0..5 {
+        let begun = start(&world, &node, "f", Some(&format!("n{number}")), "{}").unwrap();
+        wait(&world, &node, &begun.run_id);
+        // Lists are ordered by the millisecond of the start.
+        world.pass_ms(5);
+    }
+    let failed = start(&world, &node, "g", None, "{}").unwrap();
+    wait(&world, &node, &failed.run_id);
+    let executions = node.runtime.executions().clone();
+    world.block_on(async move {
+        let names = |query: ListQuery, reverse: bool| {
+            let executions = executions.clone();
+            async move {
+                let (mut names, mut marker): (Vec<String>, Option<String>) = (Vec::new(), None);
+                loop {
+                    let page = PageQuery { marker: marker.as_deref(), max_items: Some(2), reverse };
+                    let answer = executions.list(&tenant(), "f", &query, page).await.unwrap();
+                    names.extend(answer.durable_executions.iter().map(|item| item.durable_execution_name.clone()));
+                    marker = answer.next_marker;
+                    if marker.is_none() {
+                        return names;
+                    }
+                }
+            }
+        };
+        assert_eq!(names(ListQuery::default(), false).await, ["n4", "n3", "n2", "n1", "n0"]);
+        assert_eq!(names(ListQuery::default(), true).await, ["n0", "n1", "n2", "n3", "n4"]);
+        let named = ListQuery { name: Some("n3".to_owned()), ..ListQuery::default() };
+        assert_eq!(names(named, false).await, ["n3"]);
+        let failed = ListQuery { statuses: vec![ExecutionStatus::Failed], ..ListQuery::default() };
+        assert_eq!(names(failed, false).await, Vec::<String>::new());
+        let page = PageQuery::default();
+        let all = executions.list(&tenant(), "g", &ListQuery::default(), page).await.unwrap().durable_executions;
+        assert_eq!(all.iter().map(|item| item.status).collect::<Vec<_>>(), [ExecutionStatus::Failed]);
+    });
+}

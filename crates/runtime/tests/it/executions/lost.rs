@@ -1,0 +1,55 @@
+//! Nodes that are lost while handlers run.
+
+use std::time::Duration;
+
+use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
+
+use super::handler::{Scripted, start, succeeded, wait};
+
+fn step(id: &str, action: A) -> OperationUpdate {
+    let mut update = OperationUpdate::new(id, T::Step, action);
+    update.payload = (action == A::Succeed).then(|| "1".to_owned());
+    update
+}
+
+/// R15, DX-093: the next node invokes the handler with what it had recorded, and the lost invocation's tokens are worth nothing.
+#[test]
+fn the_next_node_goes_on_and_the_old_token_is_refused() {
+    let (world, functions) = Scripted::world(21);
+    let node = world.leader();
+    functions.serve(&node);
+    let (send, receive) = std::sync::mpsc::channel();
+    let send = std::sync::Mutex::new(send);
+    functions.define(&world, "f", move |invocation| {
+        let send = send.lock().unwrap().clone();
+        async move {
+            if invocation.known("a").is_none() {
+                invocation.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).await.unwrap();
+                send.send(invocation.clone()).unwrap();
+                return std::future::pending().await;
+            }
+            succeeded("1")
+        }
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    world.wait_until("it runs", || functions.invocations() == 1);
+    world.pass(Duration::from_secs(1));
+    world.cluster.kill(&node);
+    let next = world.leader();
+    functions.serve(&next);
+    let ended = wait(&world, &next, &begun.run_id);
+    assert_eq!(ended.status, ExecutionStatus::Succeeded);
+    assert_eq!(functions.invocations(), 2);
+    // The handler of the lost node wakes up and goes on.
+    let old = receive.recv().unwrap();
+    let executions = next.runtime.executions().clone();
+    let arn = old.input.durable_execution_arn.clone();
+    let request = servo_wire::lambda::CheckpointRequest {
+        checkpoint_token: old.input.checkpoint_token.clone(),
+        updates: Some(vec![step("b", A::Start)]),
+        client_token: None,
+    };
+    let tenant = super::handler::tenant();
+    let refused = world.block_on(async move { executions.checkpoint(&tenant, &arn, request).await }).unwrap_err();
+    assert_eq!(refused.message, "Invalid checkpoint token");
+}

@@ -1,0 +1,187 @@
+//! The registry of functions, and the lines that their code wrote.
+
+use axum::Json as Body;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use servo_model::function::FunctionSpec;
+use servo_model::{AliasName, FunctionName, Invalid, codes};
+use servo_store::registry::FunctionVersion;
+use servo_wire::v1::{
+    AliasItem, AliasRequest, FunctionItem, FunctionList, FunctionView, LineItem, LineList, VersionItem,
+};
+
+use super::{audit, scope};
+use crate::app::App;
+use crate::auth::{Operator, TenantAdmin, Viewer};
+use crate::body::Json;
+use crate::error::{Answer, ApiError};
+use crate::params::{Params, RunPath};
+
+/// Versions shown with a function.
+const VERSIONS_SHOWN: u32 = 100;
+
+/// The function that a path names.
+#[derive(Debug)]
+pub(crate) struct FunctionPath(FunctionName);
+
+impl FromRequestParts<App> for FunctionPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, app).await;
+        let Path(text) = path.map_err(|_| ApiError::parameter("name", "is not UTF-8"))?;
+        FunctionName::parse(&text).map(Self).map_err(|invalid| ApiError::parameter("name", &invalid.reason))
+    }
+}
+
+fn not_found(name: &FunctionName) -> ApiError {
+    ApiError::new(codes::FUNCTION_NOT_FOUND).detail(format!("no function `{name}` is registered"))
+}
+
+fn item(found: &FunctionVersion) -> Answer<FunctionItem> {
+    let spec: FunctionSpec = serde_json::from_str(&found.document)
+        .map_err(|error| ApiError::new(codes::INTERNAL).cause(format!("registration of {}: {error}", found.name)))?;
+    Ok(FunctionItem {
+        name: found.name.to_string(),
+        version: found.version,
+        spec,
+        digest: found.digest.to_string(),
+        created_at: found.created_at,
+        worker_address: None,
+    })
+}
+
+/// Publishes the next version; the same registration again is the same version.
+pub(crate) async fn register(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    FunctionPath(name): FunctionPath,
+    Json(spec): Json<FunctionSpec>,
+) -> Answer<Body<FunctionItem>> {
+    spec.check()?;
+    let document = serde_json::to_string(&spec).map_err(|error| Invalid::new("", error.to_string()))?;
+    let stored = app.runtime.engine().store().put_function(&principal.tenant, &name, &document).await?;
+    audit(&principal, "function.register", &format!("{name}:{}", stored.version));
+    let worker_address = app.host.registered(&principal.tenant, &name, &spec).await;
+    Ok(Body(FunctionItem { worker_address, ..item(&stored)? }))
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    mut params: Params,
+) -> Answer<Body<FunctionList>> {
+    let limit = params.limit()?;
+    let after = params.take("after", |text| FunctionName::parse(text).map_err(|invalid| invalid.reason))?;
+    params.done()?;
+    let after = after.map(|name| (principal.tenant.clone(), name));
+    let found = app.runtime.engine().store().list_functions(&scope(&principal), after, limit).await?;
+    let last = found.last().map(|function| function.name.to_string());
+    let items = found.iter().map(item).collect::<Answer<Vec<_>>>()?;
+    let after = last.filter(|_| items.len() == limit as usize);
+    Ok(Body(FunctionList { items, after }))
+}
+
+pub(crate) async fn show(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    FunctionPath(name): FunctionPath,
+) -> Answer<Body<FunctionView>> {
+    let (store, tenant) = (app.runtime.engine().store(), &principal.tenant);
+    let latest = store.get_function(tenant, &name, None).await?.ok_or_else(|| not_found(&name))?;
+    let item = item(&latest)?;
+    let spec = item.spec.clone();
+    let open = store.count_open(tenant, name.as_str()).await?;
+    let versions = store.list_versions(tenant, &name, None, VERSIONS_SHOWN).await?;
+    let versions = versions.iter().map(|version| {
+        let number = version.version.to_string();
+        let open_runs = open.iter().find(|(version, _)| *version == number).map_or(0, |(_, runs)| *runs);
+        VersionItem { version: version.version, created_at: version.created_at, open_runs }
+    });
+    let aliases = store.list_aliases(tenant, &name).await?;
+    Ok(Body(FunctionView {
+        latest: FunctionItem { worker_address: app.host.registered(tenant, &name, &spec).await, ..item },
+        versions: versions.collect(),
+        aliases: aliases
+            .into_iter()
+            .map(|row| AliasItem { alias: row.alias.to_string(), version: row.version })
+            .collect(),
+    }))
+}
+
+/// Only a function that no run needs any more.
+pub(crate) async fn remove(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    FunctionPath(name): FunctionPath,
+) -> Answer<StatusCode> {
+    let store = app.runtime.engine().store();
+    let open: u64 = store.count_open(&principal.tenant, name.as_str()).await?.iter().map(|(_, runs)| runs).sum();
+    if open > 0 {
+        let detail = format!("{open} runs of `{name}` have not ended; stop them, or wait until they have");
+        return Err(ApiError::new(codes::FUNCTION_IN_USE).detail(detail));
+    }
+    store.remove_function(&principal.tenant, &name).await.map_err(|error| match error {
+        servo_store::Error::NotFound => not_found(&name),
+        other => other.into(),
+    })?;
+    audit(&principal, "function.remove", name.as_str());
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn alias_path((name, alias): (String, String)) -> Answer<(FunctionName, AliasName)> {
+    let name = FunctionName::parse(&name).map_err(|invalid| ApiError::parameter("name", &invalid.reason))?;
+    let alias = AliasName::parse(&alias).map_err(|invalid| ApiError::parameter("alias", &invalid.reason))?;
+    Ok((name, alias))
+}
+
+pub(crate) async fn alias(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    Path(path): Path<(String, String)>,
+    Json(request): Json<AliasRequest>,
+) -> Answer<Body<AliasItem>> {
+    let (name, alias) = alias_path(path)?;
+    let stored = app.runtime.engine().store().put_alias(&principal.tenant, &name, &alias, request.version).await;
+    let stored = stored.map_err(|error| match error {
+        servo_store::Error::NotFound => not_found(&name),
+        other => other.into(),
+    })?;
+    audit(&principal, "function.alias", &format!("{name}:{alias}={}", stored.version));
+    Ok(Body(AliasItem { alias: stored.alias.to_string(), version: stored.version }))
+}
+
+pub(crate) async fn remove_alias(
+    State(app): State<App>,
+    TenantAdmin(principal): TenantAdmin,
+    Path(path): Path<(String, String)>,
+) -> Answer<StatusCode> {
+    let (name, alias) = alias_path(path)?;
+    let removed = app.runtime.engine().store().remove_alias(&principal.tenant, &name, &alias).await;
+    removed.map_err(|error| match error {
+        servo_store::Error::NotFound => not_found(&name),
+        other => other.into(),
+    })?;
+    audit(&principal, "function.alias.remove", &format!("{name}:{alias}"));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn logs(
+    State(app): State<App>,
+    Operator(principal): Operator,
+    RunPath(run): RunPath,
+    mut params: Params,
+) -> Answer<Body<LineList>> {
+    let (after, limit) = (params.number("after")?.unwrap_or(0), params.limit()?);
+    params.done()?;
+    let lines = app.runtime.engine().store().read_lines(&scope(&principal), &run, after, limit).await?;
+    let items = lines.into_iter().map(|(number, line)| LineItem {
+        number,
+        at: line.at,
+        request_id: line.request_id,
+        source: line.source.as_str().to_owned(),
+        text: line.text,
+    });
+    Ok(Body(LineList { items: items.collect() }))
+}
