@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Invalid;
-use crate::limits::{ID_CHARS_MAX, STEP_ID_CHARS_MAX, fits};
+use crate::limits::{FUNCTION_NAME_CHARS_MAX, ID_CHARS_MAX, STEP_ID_CHARS_MAX, fits};
 
 pub use uuid::Uuid as EventId;
 
@@ -50,6 +50,23 @@ fn check_step(kind: &str, text: &str) -> Result<(), Invalid> {
     }
     if text.chars().any(|c| c.is_control() || c == '|') || text.trim() != text {
         return Err(Invalid::new("", format!("a {kind} has no `|`, control characters or outer white space")));
+    }
+    Ok(())
+}
+
+fn check_function(kind: &str, text: &str) -> Result<(), Invalid> {
+    check_plain(kind, text)?;
+    if text.len() > FUNCTION_NAME_CHARS_MAX {
+        return Err(Invalid::new("", format!("a {kind} has at most {FUNCTION_NAME_CHARS_MAX} characters")));
+    }
+    Ok(())
+}
+
+/// An alias stands where a version could stand, so it must not look like one.
+fn check_alias(kind: &str, text: &str) -> Result<(), Invalid> {
+    check_plain(kind, text)?;
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Invalid::new("", format!("a {kind} is not all digits, which would be a version")));
     }
     Ok(())
 }
@@ -115,6 +132,12 @@ text_id!(
 text_id!(
     /// Chosen by whoever sends a signal; sending the same id again changes nothing.
     SignalId, "signal id", check_plain);
+text_id!(
+    /// A registered function, inside its tenant.
+    FunctionName, "function name", check_function);
+text_id!(
+    /// A name for one version of a function, which may be pointed at another one.
+    AliasName, "function alias", check_alias);
 text_id!(PlanId, "plan id", check_name);
 text_id!(
     /// Project, environment and other names inside a tenant.
@@ -168,6 +191,14 @@ mod tests {
         for bad in ["", "..", "a/../b", "a//b", "/a"] {
             assert!(PlanId::parse(bad).is_err(), "{bad:?}");
         }
+        for bad in ["", "a.b", "a:1", "$LATEST", "a b", &"x".repeat(65)] {
+            assert!(FunctionName::parse(bad).is_err(), "{bad:?}");
+        }
+        for bad in ["", "1", "0042", "a.b", "$LATEST", &"x".repeat(129)] {
+            assert!(AliasName::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(FunctionName::parse(&"x".repeat(64)).is_ok() && FunctionName::parse("1").is_ok());
+        assert!(AliasName::parse(&"x".repeat(128)).is_ok() && AliasName::parse("1a").is_ok());
         assert!(StepId::parse("größe").is_ok());
         assert!(RunId::parse("run_2026-02-11_abc123").is_ok());
     }

@@ -26,7 +26,7 @@ pub mod time;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};
 pub use event::{Event, EventBody};
-pub use ids::{EventId, PlanId, RunId, SignalId, StepId, TenantId};
+pub use ids::{AliasName, EventId, FunctionName, PlanId, RunId, SignalId, StepId, TenantId};
 pub use invalid::Invalid;
 pub use plan::{Plan, PlanRef, PlanStep, RunContext};
 pub use run::RunStatus;

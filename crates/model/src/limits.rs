@@ -30,6 +30,14 @@ pub const PAGE_SIZE_DEFAULT: u32 = 100;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Signal ids are remembered for the life of the run so that a repeated signal changes nothing.
 pub const SIGNALS_PER_RUN_MAX: usize = 10_000;
+/// Longest name of a function: it is part of addresses.
+pub const FUNCTION_NAME_CHARS_MAX: usize = 64;
+/// What a function is registered with.
+pub const FUNCTION_DOCUMENT_BYTES_MAX: usize = 256 * 1024;
+pub const VERSIONS_PER_FUNCTION_MAX: u64 = 10_000;
+pub const ALIASES_PER_FUNCTION_MAX: usize = 1_000;
+/// A log line of user code; a longer one is cut.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Retries of one step that a plan may ask for.
 pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
 
@@ -45,6 +53,9 @@ pub struct Limits {
     /// Sum of payloads in one page of a list. A page ends before it, but never without its first item.
     pub page_bytes_max: usize,
     pub steps_per_plan_max: usize,
+    /// Log lines that a run keeps, and the bytes of their texts: the latest stay.
+    pub lines_per_run_max: u64,
+    pub lines_bytes_per_run_max: usize,
     pub request_body_bytes_max: usize,
 }
 
@@ -59,6 +70,8 @@ impl Default for Limits {
             transaction_bytes_max: 16 * 1024 * 1024,
             page_bytes_max: 16 * 1024 * 1024,
             steps_per_plan_max: 10_000,
+            lines_per_run_max: 10_000,
+            lines_bytes_per_run_max: 4 * 1024 * 1024,
             request_body_bytes_max: 8 * 1024 * 1024,
         }
     }

@@ -20,6 +20,8 @@ use crate::{pool, tasks};
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") },
     Migration { version: 2, name: "runs", sql: include_str!("../migrations/0002_runs.sql") },
+    Migration { version: 3, name: "functions", sql: include_str!("../migrations/0003_functions.sql") },
+    Migration { version: 4, name: "lines", sql: include_str!("../migrations/0004_lines.sql") },
 ];
 
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;

@@ -20,6 +20,8 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "init", sql: include_str!("../migrations/0001_init.sql") },
     Migration { version: 2, name: "runs", sql: include_str!("../migrations/0002_runs.sql") },
+    Migration { version: 3, name: "functions", sql: include_str!("../migrations/0003_functions.sql") },
+    Migration { version: 4, name: "lines", sql: include_str!("../migrations/0004_lines.sql") },
 ];
 
 /// The newest schema that this program knows.

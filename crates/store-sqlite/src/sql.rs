@@ -5,8 +5,10 @@
 pub(crate) mod admin;
 pub(crate) mod dispatch;
 pub(crate) mod lease;
+pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod queue;
+pub(crate) mod registry;
 pub(crate) mod relay;
 pub(crate) mod runs;
 pub(crate) mod timer;

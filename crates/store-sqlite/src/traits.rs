@@ -1,5 +1,7 @@
 //! The traits of `servo_store`: each call picks the thread and the function in `sql` that does the work.
 
+mod functions;
+
 use std::path::Path;
 
 use async_trait::async_trait;

@@ -19,7 +19,7 @@ pub enum Error {
     /// The request was made before and started this run.
     #[error("the request started run {run_id} before")]
     RequestExists { run_id: RunId },
-    #[error("no such run")]
+    #[error("not found")]
     NotFound,
     /// The writer's authority is no longer the current one.
     #[error("authority epoch {epoch} is no longer current")]

@@ -11,10 +11,12 @@ pub mod admin;
 pub mod dispatch;
 pub mod error;
 pub mod lease;
+pub mod lines;
 pub mod log;
 pub mod mem;
 pub mod page;
 pub mod position;
+pub mod registry;
 pub mod relay;
 pub mod resync;
 pub mod runs;
@@ -30,15 +32,17 @@ pub use admin::AdminStore;
 pub use dispatch::{DispatchChange, DispatchRow, WorkStore};
 pub use error::{Error, Result};
 pub use lease::{AuthorityChange, AuthorityRow, Fence};
+pub use lines::LineStore;
 pub use log::{Append, Appended, Expected, LogStore, NewEvent, StoredEvent, StreamAppend};
 pub use position::Position;
+pub use registry::RegistryStore;
 pub use relay::RelayStore;
 pub use runs::{RunRow, RunStore, Scope};
 
 /// A whole store.
-pub trait Store: LogStore + RunStore + WorkStore + RelayStore + AdminStore {}
+pub trait Store: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore {}
 
-impl<T: LogStore + RunStore + WorkStore + RelayStore + AdminStore> Store for T {}
+impl<T: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore> Store for T {}
 
 /// Where a store takes the time from. Embedded stores are given one; Postgres uses the database's clock unless a test
 /// injects another. Leases, timers and `emittedAt` are all judged by it.

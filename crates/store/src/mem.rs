@@ -5,7 +5,9 @@
 
 mod admin;
 mod append;
+mod lines;
 mod read;
+mod registry;
 mod relay;
 mod work;
 
@@ -15,14 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use servo_canon::Digest;
 use servo_model::alert::Alert;
 use servo_model::limits::Limits;
-use servo_model::{RunId, RunStatus, TenantId, Timestamp};
+use servo_model::{AliasName, FunctionName, RunId, RunStatus, TenantId, Timestamp};
 
 use crate::TimeSource;
 use crate::dispatch::DispatchRow;
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
+use crate::lines::LogLine;
 use crate::log::StoredEvent;
 use crate::position::Position;
+use crate::registry::{AliasRow, FunctionVersion};
 use crate::relay::{CursorRow, DeadLetter, OutboxRow};
 use crate::runs::{RunRow, Visible};
 
@@ -48,6 +52,7 @@ struct Inner {
     outbox: BTreeMap<Position, OutboxRow>,
     dead: BTreeMap<Position, DeadLetter>,
     alerts: BTreeMap<(String, TenantId, String), Alert>,
+    functions: BTreeMap<(TenantId, FunctionName), Function>,
     secret: [u8; 32],
     closed: bool,
 }
@@ -62,6 +67,15 @@ struct Run {
     queue: Option<Queue>,
     /// The highest sequence ever given, kept when events are trimmed.
     head: u64,
+    lines: BTreeMap<u64, LogLine>,
+    /// The highest number ever given, kept when lines leave.
+    last_line: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Function {
+    versions: BTreeMap<u64, FunctionVersion>,
+    aliases: BTreeMap<AliasName, AliasRow>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,6 +95,8 @@ impl Run {
             timer: None,
             queue: None,
             head: 0,
+            lines: BTreeMap::new(),
+            last_line: 0,
         }
     }
 }

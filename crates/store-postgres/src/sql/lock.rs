@@ -2,7 +2,7 @@
 //! transaction id; they protect nothing by themselves.
 
 use servo_canon::Digest;
-use servo_model::{RunId, TenantId};
+use servo_model::{FunctionName, RunId, TenantId};
 
 /// For changes of the authority.
 pub(crate) const AUTHORITY: &str = "SELECT pg_advisory_xact_lock(6000000000000000001)";
@@ -20,6 +20,10 @@ pub(crate) fn run(run_id: &RunId) -> i64 {
 
 pub(crate) fn request(tenant: &TenantId, key: Digest) -> i64 {
     number(&["request", tenant.as_str(), &key.to_string()])
+}
+
+pub(crate) fn function(tenant: &TenantId, name: &FunctionName) -> i64 {
+    number(&["function", tenant.as_str(), name.as_str()])
 }
 
 pub(crate) fn runs<'a>(ids: impl IntoIterator<Item = &'a RunId>) -> Vec<i64> {

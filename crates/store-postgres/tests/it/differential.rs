@@ -66,7 +66,8 @@ const EMPTY: &str = "
     UPDATE servo.runs SET trim_before = 9223372036854775807, trim_xid = pg_current_xact_id();
     DELETE FROM servo.events; DELETE FROM servo.blobs; DELETE FROM servo.snapshots; DELETE FROM servo.timers;
     DELETE FROM servo.queue; DELETE FROM servo.dispatches; DELETE FROM servo.outbox; DELETE FROM servo.dead_letters;
-    DELETE FROM servo.alerts; DELETE FROM servo.authority; DELETE FROM servo.cursors;
+    DELETE FROM servo.lines; DELETE FROM servo.line_heads; DELETE FROM servo.function_aliases;
+    DELETE FROM servo.function_versions; DELETE FROM servo.functions; DELETE FROM servo.alerts; DELETE FROM servo.authority; DELETE FROM servo.cursors;
     DELETE FROM servo.runs WHERE run_id <> '_system';
     UPDATE servo.runs SET trim_before = 0, head_floor = 0, quarantined = NULL, created_at = ";
 

@@ -16,8 +16,23 @@ use tokio_postgres::error::SqlState;
 use crate::support::{config, connect, database, owner, run, spawn};
 
 const TENANTS: [&str; 2] = ["acme", "globex"];
-const TABLES: [&str; 10] =
-    ["runs", "events", "blobs", "snapshots", "timers", "queue", "dispatches", "outbox", "dead_letters", "alerts"];
+const TABLES: [&str; 15] = [
+    "runs",
+    "events",
+    "blobs",
+    "snapshots",
+    "timers",
+    "queue",
+    "dispatches",
+    "outbox",
+    "dead_letters",
+    "alerts",
+    "functions",
+    "function_versions",
+    "function_aliases",
+    "lines",
+    "line_heads",
+];
 
 async fn two_tenants(store: &PostgresStore) {
     for name in TENANTS {

@@ -116,6 +116,7 @@ fn purge(tx: &mut Tx<'_>, run_id: &RunId, budget: &mut u32) -> Result<bool, Faul
              (SELECT position FROM events WHERE run_id = ?1 ORDER BY run_seq LIMIT ?2)",
             1,
         ),
+        ("DELETE FROM lines WHERE rowid IN (SELECT rowid FROM lines WHERE run_id = ?1 LIMIT ?2)", 1),
         ("DELETE FROM blobs WHERE rowid IN (SELECT rowid FROM blobs WHERE run_id = ?1 LIMIT ?2)", LARGE_ROW),
         ("DELETE FROM snapshots WHERE rowid IN (SELECT rowid FROM snapshots WHERE run_id = ?1 LIMIT ?2)", LARGE_ROW),
     ];
@@ -126,6 +127,7 @@ fn purge(tx: &mut Tx<'_>, run_id: &RunId, budget: &mut u32) -> Result<bool, Faul
             return Ok(false);
         }
     }
+    tx.conn.prepare_cached("DELETE FROM line_heads WHERE run_id = ?1")?.execute([run_id.as_str()])?;
     let limit = *budget;
     let deleted = dispatch::remove_some(tx, run_id, limit)?;
     if !spend(budget, deleted, limit, 1) {

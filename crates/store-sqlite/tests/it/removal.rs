@@ -36,8 +36,20 @@ fn furnish(store: &SqliteStore, run: &RunId, tenant: &servo_model::TenantId) {
 /// Rows that name the run, in all tables.
 fn rows_left(dir: &std::path::Path, run: &RunId) -> i64 {
     let conn = raw(dir);
-    let tables =
-        ["runs", "events", "blobs", "snapshots", "timers", "queue", "dispatches", "outbox", "dead_letters", "alerts"];
+    let tables = [
+        "runs",
+        "events",
+        "blobs",
+        "snapshots",
+        "timers",
+        "queue",
+        "dispatches",
+        "outbox",
+        "dead_letters",
+        "alerts",
+        "line_heads",
+        "lines",
+    ];
     let count = |table: &str| -> i64 {
         conn.query_row(&format!("SELECT count(*) FROM {table} WHERE run_id = ?1"), [run.as_str()], |row| row.get(0))
             .unwrap()

@@ -2,7 +2,9 @@
 //!
 //! The log is left to the wrapper, because that is where wrappers differ.
 
-/// Implements `RunStore`, `WorkStore`, `RelayStore` and `AdminStore` for a wrapper with the methods
+mod functions;
+
+/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `LineStore` and `AdminStore` for a wrapper with the methods
 /// `fn inner(&self) -> &impl Store` (or `&dyn Store`) and
 /// `async fn around<T: Send>(&self, method: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T>`.
 /// Generics go in the brackets: `wrap_store!([S: Store + ?Sized] FaultyStore<S>)`, `wrap_store!([] Mine)`.
@@ -174,6 +176,8 @@ macro_rules! wrap_store {
             }
         }
 
+        $crate::wrap_functions!([$($generics)*] $wrapper);
+
         #[$crate::testkit::wrap::async_trait]
         impl<$($generics)*> $crate::AdminStore for $wrapper {
             async fn info(&self) -> $crate::Result<$crate::admin::StoreInfo> {
@@ -232,4 +236,4 @@ pub use async_trait::async_trait;
 pub use servo_canon::Digest;
 pub use servo_model::alert::{Alert, AlertCode};
 pub use servo_model::contract::Backlog;
-pub use servo_model::{RunId, TenantId, Timestamp};
+pub use servo_model::{AliasName, FunctionName, RunId, TenantId, Timestamp};

@@ -28,10 +28,12 @@ const MARK: &str = "UPDATE runs SET trim_before = 9223372036854775807, trim_xid 
     WHERE run_id = ANY ($1)";
 
 /// In this order: what refers to the run goes first.
-const REMOVE: [&str; 10] = [
+const REMOVE: [&str; 12] = [
     "DELETE FROM events WHERE run_id = ANY ($1)",
     "DELETE FROM blobs WHERE run_id = ANY ($1)",
     "DELETE FROM snapshots WHERE run_id = ANY ($1)",
+    "DELETE FROM lines WHERE run_id = ANY ($1)",
+    "DELETE FROM line_heads WHERE run_id = ANY ($1)",
     "DELETE FROM timers WHERE run_id = ANY ($1)",
     "DELETE FROM queue WHERE run_id = ANY ($1)",
     "DELETE FROM dispatches WHERE run_id = ANY ($1)",

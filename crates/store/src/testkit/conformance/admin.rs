@@ -6,6 +6,7 @@ use servo_model::{RunId, Timestamp};
 use super::Context;
 use super::alerts::alert;
 use super::import::imported;
+use super::registry::function;
 use crate::dispatch::DispatchChange;
 use crate::error::Error;
 use crate::lease::AuthorityChange;
@@ -136,6 +137,19 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.raise_alert(alert(code, "acme", "s", "m")).await, Error::Closed);
     refused!(store.alerts(&scope, 1).await, Error::Closed);
     refused!(store.clear_alert(code, &acme, "s").await, Error::Closed);
+
+    let (name, live) = (function("f"), super::registry::alias("live"));
+    refused!(store.put_function(&acme, &name, "{}").await, Error::Closed);
+    refused!(store.get_function(&acme, &name, None).await, Error::Closed);
+    refused!(store.list_functions(&scope, None, 1).await, Error::Closed);
+    refused!(store.list_versions(&acme, &name, None, 1).await, Error::Closed);
+    refused!(store.remove_function(&acme, &name).await, Error::Closed);
+    refused!(store.put_alias(&acme, &name, &live, 1).await, Error::Closed);
+    refused!(store.get_alias(&acme, &name, &live).await, Error::Closed);
+    refused!(store.list_aliases(&acme, &name).await, Error::Closed);
+    refused!(store.remove_alias(&acme, &name, &live).await, Error::Closed);
+    refused!(store.put_lines(&run, &acme, vec![super::lines::line(ctx, "x")]).await, Error::Closed);
+    refused!(store.read_lines(&scope, &run, 0, 1).await, Error::Closed);
 
     refused!(store.info().await, Error::Closed);
     refused!(store.secret().await, Error::Closed);

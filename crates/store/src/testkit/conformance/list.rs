@@ -139,6 +139,28 @@ macro_rules! __conformance_cases {
                 a_long_run_is_read_page_by_page proves "ES-047";
                 the_state_is_what_the_events_add_up_to proves "ES-001";
             }
+            registry {
+                versions_count_from_one;
+                the_same_document_is_published_once;
+                racing_publishers_share_no_version;
+                versions_are_listed_newest_first;
+                functions_are_listed_by_tenant_and_name;
+                documents_have_a_size;
+                aliases_name_a_version;
+                a_function_has_so_many_aliases;
+                a_removed_function_leaves_nothing;
+                functions_outlive_the_process;
+            }
+            lines {
+                lines_come_back_in_order;
+                lines_belong_to_a_run_of_the_tenant;
+                the_oldest_lines_leave;
+                lines_have_a_size;
+                a_long_line_is_cut_and_says_so;
+                lines_go_with_their_run;
+                racing_writers_share_no_number;
+                lines_outlive_the_process;
+            }
             import {
                 gaps_stay_and_the_run_goes_on proves "ES-003";
                 a_reader_sees_it_come_in;

@@ -29,7 +29,7 @@ impl Answer {
         Self { text, refused: Some(name), substance: false }
     }
 
-    fn of<T: Debug>(result: Result<T>) -> Self {
+    pub(super) fn of<T: Debug>(result: Result<T>) -> Self {
         Self::told(result, |value| format!("{value:?}"))
     }
 
@@ -118,6 +118,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::FindRequest { tenant, key } => Answer::of(store.find_request(tenant, *key).await),
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
+        Op::Function(op) => op.apply(store).await,
         _ => apply_rows(op, store, places).await,
     }
 }

@@ -60,7 +60,7 @@ const REFUSALS: [&str; 12] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 14] = [
+const MUST_SHOW: [&str; 20] = [
     "read_run",
     "snapshot_at",
     "read_log",
@@ -75,6 +75,12 @@ const MUST_SHOW: [&str; 14] = [
     "dead_letters",
     "redrive",
     "alerts",
+    "get_function",
+    "list_functions",
+    "list_versions",
+    "get_alias",
+    "list_aliases",
+    "read_lines",
 ];
 
 impl Coverage {

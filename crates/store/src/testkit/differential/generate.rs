@@ -1,6 +1,7 @@
 //! The next random operation over a small universe: three tenants, four runs, three owners, few keys, so that
 //! operations meet. The model is asked where things stand, because blind guesses are nearly always refused.
 
+mod functions;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -209,6 +210,9 @@ pub(super) async fn next(
     let mut world = World { rng, memory, model, now: clock.now(), follower };
     if world.rng.one_in(2) {
         return other(&mut world).await;
+    }
+    if world.rng.one_in(6) {
+        return Op::Function(functions::next(&mut world));
     }
     if let Some(repeated) = world.memory.append.clone()
         && world.rng.one_in(12)

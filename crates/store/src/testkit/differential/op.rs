@@ -6,6 +6,7 @@ use servo_canon::Digest;
 use servo_model::alert::AlertCode;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 
+use super::functions::FunctionOp;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -151,6 +152,7 @@ pub(super) enum Op {
         before: Timestamp,
         limit: u32,
     },
+    Function(FunctionOp),
     Import {
         row: RunRow,
         events: Vec<StoredEvent>,
@@ -249,12 +251,13 @@ impl Op {
             Op::Retire { .. } => "retire",
             Op::DeleteRun { .. } => "delete_run",
             Op::TrimSystem { .. } => "trim_system",
+            Op::Function(op) => op.kind(),
             Op::Import { .. } => "import_run",
         }
     }
 
     /// The kinds that a whole campaign must have seen succeed.
-    pub(super) const KINDS: [&'static str; 38] = [
+    pub(super) const KINDS: [&'static str; 49] = [
         "append",
         "read_run",
         "snapshot_at",
@@ -293,5 +296,16 @@ impl Op {
         "delete_run",
         "trim_system",
         "import_run",
+        "put_function",
+        "get_function",
+        "list_functions",
+        "list_versions",
+        "remove_function",
+        "put_alias",
+        "get_alias",
+        "list_aliases",
+        "remove_alias",
+        "put_lines",
+        "read_lines",
     ];
 }

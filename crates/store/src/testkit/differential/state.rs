@@ -4,6 +4,7 @@ use servo_canon::Digest;
 use servo_model::RunId;
 
 use super::apply::{cursor_text, event_text, letter_text, note_text};
+use super::functions::{FUNCTIONS, function};
 use super::generate::{CURSORS, REQUESTS, RUNS, TENANTS, request_ids};
 use crate::Store;
 use crate::position::Position;
@@ -30,6 +31,8 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
             let snapshot = store.snapshot_at(&Scope::System, &run, seq).await;
             tell(format!("snapshot at {seq} of {run}"), format!("{:?}", snapshot.ok()));
         }
+        let lines = store.read_lines(&Scope::System, &run, 0, 100_000).await;
+        tell(format!("lines of {run}"), format!("{:?}", lines.ok()));
         tell(format!("timer of {run}"), format!("{:?}", store.get_timer(&run).await));
     }
     for request_id in request_ids() {
@@ -50,6 +53,15 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
         tell(format!("alerts of {scope:?}"), format!("{:?}", store.alerts(&scope, 1_000).await));
     }
     for owner in TENANTS.map(tenant) {
+        for name in FUNCTIONS.map(function) {
+            let versions = store.list_versions(&owner, &name, None, 1_000).await;
+            tell(format!("versions of {name} of {owner}"), format!("{versions:?}"));
+            let aliases = store.list_aliases(&owner, &name).await;
+            tell(format!("aliases of {name} of {owner}"), format!("{aliases:?}"));
+        }
+        for plan in ["plan-0", "plan-1"] {
+            tell(format!("open of {plan} of {owner}"), format!("{:?}", store.count_open(&owner, plan).await));
+        }
         tell(format!("active of {owner}"), format!("{:?}", store.count_active(&owner, 1_000).await));
         for request in REQUESTS {
             let found = store.find_request(&owner, Digest::of(request.as_bytes())).await;

@@ -116,7 +116,7 @@ impl Plan {
 }
 
 /// Every method of a store, so that a misspelt one is noticed.
-const METHODS: [&str; 44] = [
+const METHODS: [&str; 55] = [
     "now",
     "append",
     "read_run",
@@ -151,6 +151,17 @@ const METHODS: [&str; 44] = [
     "raise_alert",
     "alerts",
     "clear_alert",
+    "put_function",
+    "get_function",
+    "list_functions",
+    "list_versions",
+    "remove_function",
+    "put_alias",
+    "get_alias",
+    "list_aliases",
+    "remove_alias",
+    "put_lines",
+    "read_lines",
     "info",
     "secret",
     "quarantine",
