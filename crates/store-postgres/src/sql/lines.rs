@@ -34,7 +34,7 @@ const READ: &str = "SELECT number, at, request_id, source, text FROM lines
 /// Lines looked at together while old ones leave.
 const OLDEST_MAX: i64 = 500;
 
-/// Leaves of the oldest lines as many as fit beside the addition.
+/// Lets the oldest lines go until the addition fits beside the others.
 async fn make_room(connection: &Connection, run_id: &RunId, head: &mut LineHead, addition: &Addition) -> Result<()> {
     while !head.has_room_for(addition) {
         let mut pipeline = Pipeline::new();
