@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
+use servo_adapter::Handlers;
 use servo_adapter::mock::Mock;
 use servo_canon::Digest;
 use servo_model::{Role, RunId, TenantId};
@@ -26,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) loopback: bool,
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) handlers: Arc<dyn Handlers>,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             loopback: true,
             tls: None,
             clock: Arc::new(SystemClock),
+            handlers: Arc::new(servo_adapter::handler::NoHandlers),
         }
     }
 }
@@ -89,7 +92,7 @@ impl Server {
             tasks: tasks.clone(),
             bus: Arc::new(InProcessBus::default()),
             adapters: vec![Arc::new(Mock)],
-            handlers: Arc::new(servo_adapter::handler::NoHandlers),
+            handlers: options.handlers,
             config: options.runtime.clone(),
         })
         .await

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
 mod bad_input;
+mod functions;
 mod harness;
 mod health;
+mod lambda;
 mod limits;
 mod lint;
 mod plan_sources;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route; `None` is open to all.
-const TABLE: [(&str, &str, Option<&str>); 25] = [
+const TABLE: [(&str, &str, Option<&str>); 32] = [
     ("POST", "/v1/runs", Some("operator")),
     ("GET", "/v1/runs", Some("viewer")),
     ("POST", "/v1/runs/import", Some("tenant-admin")),
@@ -16,6 +16,13 @@ const TABLE: [(&str, &str, Option<&str>); 25] = [
     ("POST", "/v1/runs/{id}/signals", Some("operator")),
     ("GET", "/v1/runs/{id}/export", Some("viewer")),
     ("POST", "/v1/runs/{id}/terminate", Some("operator")),
+    ("GET", "/v1/runs/{id}/logs", Some("operator")),
+    ("GET", "/v1/functions", Some("viewer")),
+    ("GET", "/v1/functions/{name}", Some("viewer")),
+    ("PUT", "/v1/functions/{name}", Some("tenant-admin")),
+    ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("tenant-admin")),
+    ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("tenant-admin")),
+    ("DELETE", "/v1/functions/{name}", Some("tenant-admin")),
     ("GET", "/v1/alerts", Some("viewer")),
     ("GET", "/v1/dead-letters", Some("platform-admin")),
     ("POST", "/v1/dead-letters/redrive", Some("platform-admin")),
@@ -51,6 +58,8 @@ fn body(method: &str, path: &str, role: &str) -> Option<Value> {
         ("POST", "/v1/runs/{id}/signals") => Some(json!({"signalId": format!("s-{role}"), "type": "RESUME"})),
         ("POST", "/runtime/commands") => Some(json!({"command": "CaptureSnapshot"})),
         ("POST", "/v1/store/verify" | "/v1/store/retention") => None,
+        ("PUT", "/v1/functions/{name}") => Some(json!({"reach": {"kind": "pull"}})),
+        ("PUT", "/v1/functions/{name}/aliases/{alias}") => Some(json!({"version": 1})),
         ("POST", _) => Some(json!({})),
         _ => None,
     }
@@ -61,7 +70,10 @@ async fn every_route_asks_for_its_role() {
     let server = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;
     for (method, path, needed) in TABLE {
         let run = server.start_as("acme-operator", endless()).await;
-        let (verb, target) = (Method::from_bytes(method.as_bytes()).unwrap(), path.replace("{id}", run.as_str()));
+        let (verb, target) = (
+            Method::from_bytes(method.as_bytes()).unwrap(),
+            path.replace("{id}", run.as_str()).replace("{name}", "f").replace("{alias}", "a"),
+        );
         let ask = async |key: &str| {
             let body = body(method, path, key);
             server.send(verb.clone(), &target, key, body.as_ref()).await

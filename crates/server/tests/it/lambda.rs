@@ -1,0 +1,252 @@
+//! The Lambda API over HTTP: addresses, headers, error shapes, and who may call.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_server::auth::{AccessKey, Auth};
+
+use crate::harness::{Options, Server, keys};
+
+/// Answers with its input, fails or waits, as the input says; keeps the envelope of an execution that waits.
+struct Echo;
+
+#[async_trait]
+impl Handlers for Echo {
+    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+        let envelope: Value = serde_json::from_str(&call.payload).unwrap();
+        let input = &envelope["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"];
+        let input = input.as_str().unwrap_or("null");
+        match serde_json::from_str::<Value>(input).unwrap()["do"].as_str() {
+            Some("fail") => {
+                Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "Boom", "ErrorMessage": "no"}}).to_string())
+            }
+            Some("hang") => std::future::pending().await,
+            _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string()),
+        }
+    }
+}
+
+async fn server() -> Server {
+    let server = Server::with(Options { handlers: Arc::new(Echo), ..Options::default() }).await;
+    register(&server, "").await;
+    server
+}
+
+async fn register(server: &Server, key: &str) {
+    let spec = json!({"reach": {"kind": "inProcess"}});
+    let answer = server.send(Method::PUT, "/v1/functions/echo", key, Some(&spec)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+const INVOKE: &str = "/2015-03-31/functions/echo/invocations?Qualifier=%24LATEST";
+
+async fn invoke(server: &Server, headers: &[(&str, &str)], body: &str) -> Response {
+    let mut request = server.request(Method::POST, INVOKE).body(body.to_owned());
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap()
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+/// The error's name and message, by header and body.
+async fn refused(response: Response) -> (u16, String, String) {
+    let (status, name) = (response.status().as_u16(), header(&response, "x-amzn-errortype").to_owned());
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["message"], body["Message"], "both spellings: {body}");
+    (status, name, body["message"].as_str().unwrap().to_owned())
+}
+
+fn escaped(arn: &str) -> String {
+    arn.replace(':', "%3A").replace('/', "%2F").replace('$', "%24")
+}
+
+/// DX-090
+#[tokio::test]
+async fn a_call_that_waits_gets_the_result() {
+    let server = server().await;
+    let answer = invoke(&server, &[("x-amz-durable-execution-name", "n1")], r#"{"a":1}"#).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(header(&answer, "x-amz-executed-version"), "1");
+    let arn = header(&answer, "x-amz-durable-execution-arn").to_owned();
+    assert!(
+        arn.starts_with("arn:aws:lambda:us-east-1:000000000000:function:echo:1/durable-execution/n1/inv_"),
+        "{arn}"
+    );
+    assert_eq!(answer.text().await.unwrap(), r#"{"a":1}"#);
+    let shown = server.get(&format!("/2025-12-01/durable-executions/{}", escaped(&arn))).await;
+    assert_eq!(shown.status, 200, "{}", shown.text);
+    let shown: Value = serde_json::from_str(&shown.text).unwrap();
+    assert_eq!((&shown["Status"], &shown["Result"]), (&json!("SUCCEEDED"), &json!(r#"{"a":1}"#)));
+    assert!(shown["StartTimestamp"].is_f64(), "epoch seconds: {shown}");
+    let history = server.get(&format!("/2025-12-01/durable-executions/{}/history", escaped(&arn))).await;
+    let history: Value = serde_json::from_str(&history.text).unwrap();
+    let kinds: Vec<_> = history["Events"].as_array().unwrap().iter().map(|event| event["EventType"].clone()).collect();
+    assert_eq!(kinds, ["ExecutionStarted", "InvocationCompleted", "ExecutionSucceeded"]);
+}
+
+#[tokio::test]
+async fn a_failure_is_a_function_error() {
+    let server = server().await;
+    let answer = invoke(&server, &[], r#"{"do":"fail"}"#).await;
+    assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-function-error")), (200, "Unhandled"));
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!((&body["errorType"], &body["errorMessage"]), (&json!("Boom"), &json!("no")));
+}
+
+#[tokio::test]
+async fn a_call_may_not_wait_or_not_run_at_all() {
+    let server = server().await;
+    let event = invoke(&server, &[("x-amz-invocation-type", "Event")], "{}").await;
+    assert_eq!(event.status(), 202);
+    assert!(!header(&event, "x-amz-durable-execution-arn").is_empty());
+    assert_eq!(invoke(&server, &[("x-amz-invocation-type", "DryRun")], "{}").await.status(), 204);
+    let (status, name, _) = refused(invoke(&server, &[("x-amz-invocation-type", "Later")], "{}").await).await;
+    assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
+}
+
+#[tokio::test]
+async fn every_wrong_call_has_the_apis_own_error() {
+    let server = server().await;
+    let named = [("x-amz-durable-execution-name", "once")];
+    assert_eq!(invoke(&server, &named, "1").await.status(), 200);
+    let (status, name, _) = refused(invoke(&server, &named, "2").await).await;
+    assert_eq!((status, name.as_str()), (409, "DurableExecutionAlreadyStartedException"));
+    let (status, name, _) = refused(invoke(&server, &[], "{").await).await;
+    assert_eq!((status, name.as_str()), (400, "InvalidRequestContentException"));
+    let (status, name, _) =
+        refused(invoke(&server, &[("x-amz-durable-execution-name", "no spaces")], "{}").await).await;
+    assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
+
+    let arn = escaped("arn:aws:lambda:us-east-1:000000000000:function:echo:1/durable-execution/n/inv_unknown");
+    let unknown = "/2025-12-01/durable-execution-callbacks/QUFBQQ%3D%3D/succeed".to_owned();
+    for (method, path, body, expected) in [
+        (
+            Method::POST,
+            "/2015-03-31/functions/nothing/invocations".to_owned(),
+            "{}",
+            (404, "ResourceNotFoundException"),
+        ),
+        (Method::GET, format!("/2025-12-01/durable-executions/{arn}"), "", (404, "ResourceNotFoundException")),
+        (Method::GET, format!("/2025-12-01/durable-executions/{arn}/history"), "", (404, "ResourceNotFoundException")),
+        (Method::POST, format!("/2025-12-01/durable-executions/{arn}/stop"), "", (404, "ResourceNotFoundException")),
+        (
+            Method::GET,
+            "/2025-12-01/durable-executions/nonsense".to_owned(),
+            "",
+            (400, "InvalidParameterValueException"),
+        ),
+        (Method::POST, unknown, "", (404, "ResourceNotFoundException")),
+        (
+            Method::POST,
+            format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
+            r#"{"CheckpointToken":"AAAA"}"#,
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::POST,
+            format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
+            "{}",
+            (400, "InvalidRequestContentException"),
+        ),
+        (
+            Method::GET,
+            "/2025-12-01/functions/echo/durable-executions?Statuses=SLEEPING".to_owned(),
+            "",
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::GET,
+            "/2025-12-01/functions/echo/durable-executions?MaxItems=1001".to_owned(),
+            "",
+            (400, "InvalidParameterValueException"),
+        ),
+    ] {
+        let answer = server.request(method, &path).body(body).send().await.unwrap();
+        let (status, name, message) = refused(answer).await;
+        assert_eq!((status, name.as_str()), expected, "{path}: {message}");
+    }
+}
+
+/// DX-091: what a stale token is answered with, word by word, because SDKs compare it.
+#[tokio::test]
+async fn a_stale_token_is_refused_in_the_published_words() {
+    let server = server().await;
+    let begun = invoke(&server, &[], "{}").await;
+    let arn = escaped(header(&begun, "x-amz-durable-execution-arn"));
+    let path = format!("/2025-12-01/durable-executions/{arn}/checkpoint");
+    let answer = server.request(Method::POST, &path).body(r#"{"CheckpointToken":"QUFBQQ=="}"#).send().await.unwrap();
+    assert_eq!(refused(answer).await.2, "Invalid checkpoint token");
+}
+
+#[tokio::test]
+async fn executions_are_stopped_and_listed() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-invocation-type", "Event")], r#"{"do":"hang"}"#).await;
+    let arn = escaped(header(&begun, "x-amz-durable-execution-arn"));
+    let list = |status: &'static str| {
+        let server = &server;
+        async move {
+            let path = format!("/2025-12-01/functions/echo/durable-executions?Statuses={status}");
+            let answer: Value = serde_json::from_str(&server.get(&path).await.text).unwrap();
+            answer["DurableExecutions"].as_array().unwrap().len()
+        }
+    };
+    assert_eq!((list("RUNNING").await, list("STOPPED").await), (1, 0));
+    let stop = format!("/2025-12-01/durable-executions/{arn}/stop");
+    let answer = server.post(&stop, &json!({"ErrorType": "Why", "ErrorMessage": "because"})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!((list("RUNNING").await, list("STOPPED").await), (0, 1));
+    assert_eq!(server.post(&stop, &json!({})).await.status, 200, "again: nothing");
+}
+
+/// S4: a foreign tenant's execution does not exist, and nobody calls without credentials.
+#[tokio::test]
+async fn only_a_tenants_own_executions_exist() {
+    let auth = match keys() {
+        Auth::Keys { keys, .. } => Auth::Keys {
+            keys,
+            access_keys: vec![AccessKey {
+                id: "AKIDEXAMPLE".to_owned(),
+                secret: "secret".to_owned(),
+                tenant: servo_model::TenantId::parse("acme").unwrap(),
+                roles: vec![servo_model::Role::Operator],
+            }],
+        },
+        Auth::Development => unreachable!(),
+    };
+    let server = Server::with(Options { auth, handlers: Arc::new(Echo), ..Options::default() }).await;
+    register(&server, "acme-tenant-admin").await;
+    let begin = |key: &'static str| server.request(Method::POST, INVOKE).bearer_auth(key).body("{}").send();
+    let begun = begin("acme-operator").await.unwrap();
+    assert_eq!(begun.status(), 200);
+    let arn = escaped(header(&begun, "x-amz-durable-execution-arn"));
+    let path = format!("/2025-12-01/durable-executions/{arn}");
+    for (key, status) in [("acme-viewer", 200), ("globex-viewer", 404)] {
+        let answer = server.request(Method::GET, &path).bearer_auth(key).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{key}");
+    }
+    assert_eq!(refused(begin("globex-operator").await.unwrap()).await.0, 404, "nor its functions");
+    let viewer = refused(begin("acme-viewer").await.unwrap()).await;
+    assert_eq!((viewer.0, viewer.1.as_str()), (403, "AccessDeniedException"));
+    let nobody = refused(server.request(Method::POST, INVOKE).body("{}").send().await.unwrap()).await;
+    assert_eq!((nobody.0, nobody.1.as_str()), (403, "UnrecognizedClientException"));
+    let forged = server
+        .request(Method::POST, INVOKE)
+        .header(
+            "authorization",
+            format!(
+                "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260131/us-east-1/lambda/aws4_request, \
+                 SignedHeaders=host;x-amz-date, Signature={}",
+                "0".repeat(64)
+            ),
+        )
+        .header("x-amz-date", "20260131T120000Z");
+    assert_eq!(refused(forged.body("{}").send().await.unwrap()).await.0, 403);
+}
