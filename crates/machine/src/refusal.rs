@@ -38,7 +38,7 @@ pub enum Refusal {
     #[error("the run has reached its limit of {0} events")]
     EventLimit(u64),
     #[error("the run has reached its limit of {0} signals")]
-    SignalLimit(usize),
+    SignalLimit(u32),
 }
 
 impl Refusal {
