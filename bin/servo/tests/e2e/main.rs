@@ -3,7 +3,9 @@
 //! Crash suites are short here and long with `cargo xtask crash` (`SERVO_CRASH_FULL`). Every suite has a control: the same
 //! suite over a broken variant must find something, else it proves nothing.
 
+mod bus;
 mod contract;
 mod crash;
 mod operate;
 mod support;
+mod tls;

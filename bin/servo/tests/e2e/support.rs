@@ -2,6 +2,8 @@
 
 pub(crate) mod api;
 pub(crate) mod dice;
+#[path = "../../../../crates/bus-nats/tests/it/server.rs"]
+pub(crate) mod nats;
 pub(crate) mod process;
 
 use std::time::Duration;
