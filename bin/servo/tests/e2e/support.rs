@@ -4,6 +4,7 @@ pub(crate) mod api;
 pub(crate) mod dice;
 #[path = "../../../../crates/bus-nats/tests/it/server.rs"]
 pub(crate) mod nats;
+pub(crate) mod postgres;
 pub(crate) mod process;
 
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! R8: the database itself dies, again and again, under load. Nothing acknowledged is lost, nothing is recorded twice.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,103 +7,11 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::check::{Entry, Ledger, check};
-use super::pause::configuration;
 use crate::support::api::{Api, Start, random_plan};
 use crate::support::dice::Dice;
+use crate::support::full;
+use crate::support::postgres::{Cluster, configuration};
 use crate::support::process::Servo;
-use crate::support::{full, variable};
-
-/// A cluster of the test's own, with fsync on, that may be killed.
-struct Cluster {
-    folder: tempfile::TempDir,
-    port: u16,
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let folder = tempfile::tempdir_in("/var/tmp").expect("a temporary folder on disk");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-        let cluster = Self { folder, port };
-        cluster.give_away();
-        cluster.run(
-            "initdb",
-            &["-D", cluster.data().to_str().expect("utf-8"), "-U", "servo_owner", "-A", "trust", "--no-sync"],
-        );
-        let settings = format!(
-            "port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nfsync = on\n\
-             synchronous_commit = on\nmax_connections = 60\n",
-            cluster.folder.path().display()
-        );
-        let file = cluster.data().join("postgresql.auto.conf");
-        std::fs::write(&file, settings).expect("settings");
-        cluster.ctl("start", "fast");
-        cluster
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn url(&self) -> String {
-        format!("postgres://servo_owner@127.0.0.1:{}/postgres", self.port)
-    }
-
-    /// Postgres refuses to run as root; the test command names the account to use then.
-    fn account() -> Option<String> {
-        #[expect(clippy::disallowed_methods, reason = "the test command sets it")]
-        std::env::var("SERVO_TEST_PG_ACCOUNT").ok().filter(|name| !name.is_empty())
-    }
-
-    fn give_away(&self) {
-        if let Some(account) = Self::account() {
-            let status = Command::new("chown").arg(&account).arg(self.folder.path()).status();
-            assert!(status.is_ok_and(|status| status.success()), "chown to {account}");
-        }
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) {
-        let program = Path::new(&variable("SERVO_TEST_PG_BIN")).join(program);
-        let mut command = match Self::account() {
-            Some(account) => {
-                let mut command = Command::new("runuser");
-                command.args(["-u", &account, "--"]).arg(program);
-                command
-            }
-            None => Command::new(program),
-        };
-        let log = std::fs::File::create(self.folder.path().join("ctl.log")).expect("a log file");
-        let status = command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .stdin(std::process::Stdio::null())
-            .stdout(log.try_clone().expect("a second handle"))
-            .stderr(log)
-            .status()
-            .expect("the program runs");
-        let said = std::fs::read_to_string(self.folder.path().join("ctl.log")).unwrap_or_default();
-        assert!(status.success(), "{arguments:?}: {said}");
-    }
-
-    fn ctl(&self, what: &str, mode: &str) {
-        let (data, log) = (self.data(), self.folder.path().join("server.log"));
-        let (data, log) = (data.to_str().expect("utf-8"), log.to_str().expect("utf-8"));
-        self.run("pg_ctl", &[what, "-D", data, "-m", mode, "-w", "-t", "60", "-l", log]);
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.ctl("stop", "immediate");
-            return;
-        }
-        // Already failing: stop what we started and leave the message to the test.
-        let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
-        if let Some(pid) = pid.lines().next() {
-            let _ = Command::new("kill").args(["-QUIT", pid.trim()]).status();
-        }
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_of_the_database_loses_nothing_and_doubles_nothing() {
