@@ -22,6 +22,8 @@ pub struct RuntimeConfig {
     pub cache_bytes_max: usize,
     /// How often a loop looks for work that nobody told it about.
     pub poll_ms: u64,
+    /// An open transaction that holds back readers of the log for longer than this raises an alert (Postgres).
+    pub readers_held_back_ms: u64,
     /// How long a shutdown waits for steps in flight.
     pub shutdown_grace_ms: u64,
 }
@@ -39,6 +41,7 @@ impl Default for RuntimeConfig {
             retention: RetentionConfig::default(),
             cache_bytes_max: 64 * 1024 * 1024,
             poll_ms: 1_000,
+            readers_held_back_ms: 60_000,
             shutdown_grace_ms: 10_000,
         }
     }

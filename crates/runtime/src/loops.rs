@@ -9,6 +9,7 @@ pub mod dispatcher;
 pub mod inflight;
 pub mod projector;
 pub mod queue;
+pub mod readers;
 pub mod relay;
 pub mod replay;
 pub mod retention;

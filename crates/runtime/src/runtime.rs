@@ -15,7 +15,7 @@ use crate::contract::Contract;
 use crate::engine::{Engine, Error};
 use crate::ids::Ids;
 use crate::loops::authority::Authority;
-use crate::loops::{authority, dispatcher, projector, queue, relay, replay, retention, supervise, timers};
+use crate::loops::{authority, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers};
 use crate::shutdown::Shutdown;
 use crate::tasks::Tasks;
 
@@ -83,6 +83,7 @@ impl Runtime {
         loops.spawn("relay", relay::run(engine.clone(), authority.clone(), bus));
         loops.spawn("replay", replay::run(engine.clone(), authority.clone()));
         loops.spawn("retention", retention::run(engine.clone(), authority.clone()));
+        loops.spawn("readers", readers::run(engine.clone(), authority.clone()));
         loops.spawn("supervisor", supervise::run(engine.clone(), authority.clone()));
     }
 

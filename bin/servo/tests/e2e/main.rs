@@ -7,5 +7,6 @@ mod bus;
 mod contract;
 mod crash;
 mod operate;
+mod readers;
 mod support;
 mod tls;
