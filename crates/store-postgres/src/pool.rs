@@ -186,6 +186,11 @@ fn session(config: &Config, role: Role) -> String {
     let statement_ms = config.statement_timeout.as_millis();
     // Shorter, so that a batch that waits for one run's lock can still be tried run by run.
     let lock_ms = statement_ms / 3;
+    let commit = if config.is_sabotaged("asynchronous-commit") {
+        "SET synchronous_commit = off"
+    } else {
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    };
     format!(
         "SET search_path = servo;
          SET statement_timeout = {statement_ms};
@@ -198,7 +203,7 @@ fn session(config: &Config, role: Role) -> String {
          SET enable_bitmapscan = off;
          SET enable_sort = off;
          SET jit = off;
-         SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+         {commit};
          SET ROLE {role};"
     )
 }
