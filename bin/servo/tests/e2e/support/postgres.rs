@@ -10,10 +10,8 @@ pub(crate) const LEASE_MS: u64 = 600;
 
 pub(crate) fn psql(url: &str, sql: &str) {
     let program = Path::new(&variable("SERVO_TEST_PG_BIN")).join("psql");
-    let output = Command::new(program)
-        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, url])
-        .output()
-        .expect("psql runs");
+    let output =
+        Command::new(program).args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, url]).output().expect("psql runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -47,9 +45,10 @@ impl Cluster {
             "initdb",
             &["-D", cluster.data().to_str().expect("utf-8"), "-U", "servo_owner", "-A", "trust", "--no-sync"],
         );
+        // The last but one says when commits that nobody waits for reach the disk: late, for a control to lose some.
         let settings = format!(
             "port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nfsync = on\n\
-             synchronous_commit = on\nmax_connections = 60\n",
+             synchronous_commit = on\nwal_writer_delay = 10s\nmax_connections = 60\n",
             cluster.folder.path().display()
         );
         let file = cluster.data().join("postgresql.auto.conf");
