@@ -19,8 +19,9 @@ use crate::pipeline::{Answer, Param, Pipeline};
 /// What this side waits beyond the server's own timeout before it gives a connection up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A transaction that does nothing holds back every reader of the log.
-const IDLE_IN_TRANSACTION_MS: u64 = 30_000;
+/// A transaction that does nothing holds back every reader of the log, and one of a process that was paused in the middle
+/// of it holds the locks that its successor waits for. Ours pause for as long as it takes to decide: milliseconds.
+const IDLE_IN_TRANSACTION_MS: u64 = 5_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
