@@ -52,6 +52,8 @@ fn interleavings(events: &[Value]) -> Vec<String> {
 
 struct Report {
     takeovers: usize,
+    /// The longest time from a pause to the end of a run on the other server.
+    longest: Duration,
     /// Runs that were lost, doubled or are stuck.
     broken: Vec<String>,
     /// Writes of a scheduler whose authority had passed on.
@@ -61,7 +63,9 @@ struct Report {
 /// Pauses one of two servers after the other for longer than the lease. Right before it goes on, the other one has plenty
 /// to hand out, which is what the paused one would help itself to.
 async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
-    let variables: Vec<(&str, &str)> = sabotage.map(|name| ("SERVO_SABOTAGE", name)).into_iter().collect();
+    // Few slots, so that work waits to be handed out for a while.
+    let mut variables = vec![("SERVO__RUNTIME__DISPATCH__IN_FLIGHT_MAX", "2")];
+    variables.extend(sabotage.map(|name| ("SERVO_SABOTAGE", name)));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let admin = variable("SERVO_TEST_POSTGRES_URL");
     let config = configuration(folder.path(), &admin, &format!("servo_{name}_{}", std::process::id()));
@@ -71,12 +75,13 @@ async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
     let steps =
         json!([{"stepId": "a", "with": {"sleepMs": 30}}, {"stepId": "b", "dependsOn": ["a"], "with": {"sleepMs": 30}}]);
     let plan = json!({"planId": "pause", "planVersion": "1", "schemaVersion": "v1", "steps": steps});
-    let mut takeovers = 0;
+    let (mut takeovers, mut longest) = (0, Duration::ZERO);
     for round in 0..pauses {
         let stopped = usize::try_from(dice.below(2)).unwrap_or(0);
         let awake = &servers[1 - stopped];
         let before = owner(&api, &awake.url).await;
         servers[stopped].signal("STOP");
+        let stopped_at = tokio::time::Instant::now();
         let acked = start(&api, &awake.url, &format!("request-{round}"), &plan, &mut ledger).await;
         // The run ends only on a server that holds the authority: the one that is awake.
         until("the run's end", async || {
@@ -84,6 +89,7 @@ async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
             (snapshot["status"] == "COMPLETED").then_some(())
         })
         .await;
+        longest = longest.max(stopped_at.elapsed());
         takeovers += usize::from(owner(&api, &awake.url).await != before);
         for number in 0..BURST {
             start(&api, &awake.url, &format!("request-{round}-{number}"), &plan, &mut ledger).await;
@@ -97,7 +103,7 @@ async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
     for server in servers {
         server.stop();
     }
-    Report { takeovers, broken, stale }
+    Report { takeovers, longest, broken, stale }
 }
 
 /// Starts a run, whatever it takes, and notes it.
@@ -115,8 +121,8 @@ async fn start(api: &Api, url: &str, request_id: &str, plan: &Value, ledger: &mu
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_pause_of_the_holder_never_lets_a_stale_scheduler_write() {
     let pauses = if full() { 1_000 } else { 10 };
-    let Report { takeovers, broken, stale } = campaign("pause", pauses, None).await;
-    println!("{pauses} pauses, {takeovers} take-overs, {} stale writes", stale.len());
+    let Report { takeovers, longest, broken, stale } = campaign("pause", pauses, None).await;
+    println!("{pauses} pauses, {takeovers} take-overs, at most {longest:?} to go on, {} stale writes", stale.len());
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(stale.is_empty(), "{stale:#?}");
     assert!(takeovers > 0, "the holder was never paused: the campaign proved nothing");

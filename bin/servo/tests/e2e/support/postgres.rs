@@ -45,10 +45,9 @@ impl Cluster {
             "initdb",
             &["-D", cluster.data().to_str().expect("utf-8"), "-U", "servo_owner", "-A", "trust", "--no-sync"],
         );
-        // The last but one says when commits that nobody waits for reach the disk: late, for a control to lose some.
         let settings = format!(
             "port = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nfsync = on\n\
-             synchronous_commit = on\nwal_writer_delay = 10s\nmax_connections = 60\n",
+             synchronous_commit = on\nmax_connections = 60\n",
             cluster.folder.path().display()
         );
         let file = cluster.data().join("postgresql.auto.conf");
