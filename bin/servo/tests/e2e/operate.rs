@@ -108,7 +108,8 @@ async fn a_run_moves_as_a_file_and_a_cut_file_is_refused() {
     let api = Api::new();
     assert_eq!(api.events(&to.url, &run_id).await, api.events(&from.url, &run_id).await);
     let again = servo(&["runs", "import", text(&file), "--server", &to.url]);
-    assert!(!again.status.success(), "the run is there already");
+    assert_eq!(again.status.code(), Some(5), "{}", said(&again));
+    assert!(said(&again).contains("servo runs delete"), "{}", said(&again));
     cut["events"].as_array_mut().expect("events").pop();
     std::fs::write(&file, cut.to_string()).expect("a file");
     let refused = servo(&["runs", "import", text(&file), "--server", &to.url]);
