@@ -88,6 +88,7 @@ impl Servo {
         self.child.wait().expect("the child is ours")
     }
 
+    #[cfg(feature = "sabotage")]
     pub(crate) fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
