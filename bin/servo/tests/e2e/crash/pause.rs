@@ -10,7 +10,7 @@ use crate::support::api::{Api, Start};
 use crate::support::dice::Dice;
 use crate::support::postgres::{LEASE_MS, configuration};
 use crate::support::process::Servo;
-use crate::support::{full, until, variable};
+use crate::support::{size, until, variable};
 
 /// Runs that are started right before a paused server goes on.
 const BURST: usize = 8;
@@ -120,7 +120,7 @@ async fn start(api: &Api, url: &str, request_id: &str, plan: &Value, ledger: &mu
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_pause_of_the_holder_never_lets_a_stale_scheduler_write() {
-    let pauses = if full() { 1_000 } else { 10 };
+    let pauses = size(10, 1_000);
     let Report { takeovers, longest, broken, stale } = campaign("pause", pauses, None).await;
     println!("{pauses} pauses, {takeovers} take-overs, at most {longest:?} to go on, {} stale writes", stale.len());
     assert!(broken.is_empty(), "{broken:#?}");

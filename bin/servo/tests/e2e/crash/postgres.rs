@@ -9,9 +9,9 @@ use tokio::sync::Mutex;
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start, random_plan};
 use crate::support::dice::Dice;
-use crate::support::full;
 use crate::support::postgres::{Cluster, configuration};
 use crate::support::process::Servo;
+use crate::support::size;
 
 struct Report {
     requests: usize,
@@ -70,7 +70,7 @@ async fn campaign(restarts: usize, sabotage: Option<&str>) -> Report {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_of_the_database_loses_nothing_and_doubles_nothing() {
-    let restarts = if full() { 500 } else { 6 };
+    let restarts = size(6, 500);
     let Report { requests, findings } = campaign(restarts, None).await;
     println!("{restarts} restarts, {requests} requests, {} findings", findings.len());
     assert!(findings.is_empty(), "{findings:#?}");
