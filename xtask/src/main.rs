@@ -20,7 +20,8 @@ usage: cargo xtask COMMAND
   test [--lane fast|full] [-- NEXTEST ARGS]   install what is missing, check and test everything
   layers                                      dependency direction, lints and features of every crate
   tidy                                        file headers, sizes, banned words, error pages, schemas
-  crash [--full] [-- NEXTEST ARGS]            crash and power-cut campaign, on a disk that really syncs
+  crash [--full | --percent N] [-- NEXTEST ARGS]
+                                              crash and power-cut campaign, on a disk that really syncs
   bench [ARGS]                                measure, on a disk that really syncs
   diff [--sequences N] [-- NEXTEST ARGS]      differential random test of the stores (default 10000)
   fuzz [--seconds N]                          every fuzz target in turn (default 60 s each)

@@ -14,6 +14,15 @@ pub(crate) fn variant() -> Option<String> {
     None
 }
 
+/// Gives the runtime the variant.
+#[cfg(feature = "sabotage")]
+pub(crate) fn weaken_runtime(config: &mut servo_runtime::RuntimeConfig) {
+    config.sabotage = variant();
+}
+
+#[cfg(not(feature = "sabotage"))]
+pub(crate) fn weaken_runtime(_config: &mut servo_runtime::RuntimeConfig) {}
+
 /// Gives a store the variant.
 #[cfg(feature = "sabotage")]
 pub(crate) fn weaken(config: &mut servo_store_sqlite::Config) {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::ready::{Announcement, Ready};
 use crate::stores::Opened;
-use crate::{config, log, stores};
+use crate::{config, log, sabotage, stores};
 
 /// How long a start waits for readiness before it says where the server is.
 const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -42,6 +42,8 @@ pub(crate) async fn run(
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits).await?;
     let bus = bus(&config.bus).await?;
     let tasks = Tasks::on_tokio();
+    let mut runtime_config = config.runtime.clone();
+    sabotage::weaken_runtime(&mut runtime_config);
     let parts = servo_runtime::Parts {
         store,
         clock: Arc::new(SystemClock),
@@ -50,7 +52,7 @@ pub(crate) async fn run(
         bus,
         adapters: adapters(&config.engines),
         handlers: Arc::new(servo_adapter::handler::NoHandlers),
-        config: config.runtime.clone(),
+        config: runtime_config,
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
     if let Some(hints) = hints {

@@ -38,7 +38,7 @@ pub enum Refusal {
     #[error("the run has reached its limit of {0} events")]
     EventLimit(u64),
     #[error("the run has reached its limit of {0} signals")]
-    SignalLimit(usize),
+    SignalLimit(u32),
     #[error("the run executes no function")]
     NoExecution,
     #[error("a function has no steps to retry or skip, and an execution that has ended stays ended")]

@@ -3,7 +3,7 @@
 //! A run that has ended accepts nothing but a retry, and records nothing: its log is closed.
 
 use servo_model::event::{EventBody, SignalAccepted, SignalRejected};
-use servo_model::limits::{SIGNALS_PER_RUN_MAX, clip};
+use servo_model::limits::{REJECTED_SIGNALS_PER_RUN_MAX, SIGNALS_PER_RUN_MAX, clip};
 use servo_model::{RunState, RunStatus, Timestamp};
 
 use crate::command::{Policy, Signal, SignalKind};
@@ -20,12 +20,12 @@ pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Ti
     if state.status.is_terminal() && !(state.status == RunStatus::Failed && reopens) {
         return Err(Refusal::Closed(state.status));
     }
-    if state.signals.len() >= SIGNALS_PER_RUN_MAX {
-        return Err(Refusal::SignalLimit(SIGNALS_PER_RUN_MAX));
-    }
     let mut effect = Decision::default();
     let outcome = match &signal.denied {
         Some(reason) => Err(Refusal::Denied(reason.clone())),
+        None if state.signals_accepted >= SIGNALS_PER_RUN_MAX => {
+            return Err(Refusal::SignalLimit(SIGNALS_PER_RUN_MAX));
+        }
         None => apply(state, signal, policy, now, &mut effect),
     };
     match outcome {
@@ -45,6 +45,7 @@ pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Ti
         }
         // A closed log stays closed, also for a retry that names the wrong step.
         Err(refusal) if state.status.is_terminal() => Err(refusal),
+        Err(refusal) if state.signals_rejected >= REJECTED_SIGNALS_PER_RUN_MAX => Err(refusal),
         Err(refusal) => Ok(rejected(state, signal, refusal)),
     }
 }

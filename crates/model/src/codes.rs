@@ -26,6 +26,7 @@ codes! {
     PLAN_SOURCE_UNAVAILABLE, 502, "The plan could not be read from its URI";
     IDEMPOTENCY_KEY_EXISTS, 409, "An event with this idempotency key is already recorded";
     RUN_REQUEST_MISMATCH, 422, "This runRequestId was used for a different request";
+    RUN_EXISTS, 409, "A run with this id is there already";
     RUN_NOT_FOUND, 404, "No such run";
     FUNCTION_NOT_FOUND, 404, "No such function";
     FUNCTION_IN_USE, 409, "Runs of the function have not ended";
@@ -38,7 +39,7 @@ codes! {
     ORPHANED_TASK, 409, "The task finished after the pause's drain timeout";
     RUN_CLOSED, 410, "The run has ended";
     RUN_QUARANTINED, 409, "The run's log cannot be read and the run is set aside";
-    OVERLOADED, 429, "Too many runs are active";
+    OVERLOADED, 429, "More at once than is allowed";
     LIMIT_EXCEEDED, 413, "A limit would be exceeded";
     AUTHORITY_HELD, 409, "Another owner holds the authority";
     AUTHORITY_NOT_HELD, 409, "The caller does not hold the authority";

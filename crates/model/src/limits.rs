@@ -28,8 +28,11 @@ pub const PAGE_SIZE_MAX: u32 = 1_000;
 pub const PAGE_SIZE_DEFAULT: u32 = 100;
 /// Deepest JSON that is read from outside.
 pub const JSON_DEPTH_MAX: usize = 64;
-/// Signal ids are remembered for the life of the run so that a repeated signal changes nothing.
-pub const SIGNALS_PER_RUN_MAX: usize = 10_000;
+/// Accepted signals. Their ids are remembered for the life of the run so that a repeated signal changes nothing.
+pub const SIGNALS_PER_RUN_MAX: u32 = 10_000;
+/// Rejected signals that are recorded; further ones are answered in the same way and leave no trace. Apart from the
+/// accepted ones: somebody who may send nothing must not use up what those who may have.
+pub const REJECTED_SIGNALS_PER_RUN_MAX: u32 = 1_000;
 /// Longest name of a function: it is part of addresses.
 pub const FUNCTION_NAME_CHARS_MAX: usize = 64;
 /// What a function is registered with.

@@ -25,8 +25,15 @@ pub struct RuntimeConfig {
     pub cache_bytes_max: usize,
     /// How often a loop looks for work that nobody told it about.
     pub poll_ms: u64,
+    /// An open transaction that holds back readers of the log for longer than this raises an alert (Postgres).
+    pub readers_held_back_ms: u64,
     /// How long a shutdown waits for steps in flight.
     pub shutdown_grace_ms: u64,
+    /// A deliberately broken variant, for tests that must fail: `no-fence` (a node trusts in its authority beyond the end
+    /// of its lease). Other names are other crates' variants.
+    #[cfg(feature = "sabotage")]
+    #[serde(skip)]
+    pub sabotage: Option<String>,
 }
 
 impl Default for RuntimeConfig {
@@ -43,7 +50,10 @@ impl Default for RuntimeConfig {
             place: Place::default(),
             cache_bytes_max: 64 * 1024 * 1024,
             poll_ms: 1_000,
+            readers_held_back_ms: 60_000,
             shutdown_grace_ms: 10_000,
+            #[cfg(feature = "sabotage")]
+            sabotage: None,
         }
     }
 }
@@ -51,6 +61,16 @@ impl Default for RuntimeConfig {
 impl RuntimeConfig {
     pub fn poll(&self) -> Duration {
         Duration::from_millis(self.poll_ms)
+    }
+
+    #[cfg(feature = "sabotage")]
+    pub(crate) fn is_sabotaged(&self, variant: &str) -> bool {
+        self.sabotage.as_deref() == Some(variant)
+    }
+
+    #[cfg(not(feature = "sabotage"))]
+    pub(crate) fn is_sabotaged(&self, _variant: &str) -> bool {
+        false
     }
 
     /// The overload settings for a run: of its plan, else of its tenant, else the common ones.

@@ -11,6 +11,7 @@ pub(crate) mod invocation;
 pub(crate) mod join;
 pub mod projector;
 pub mod queue;
+pub mod readers;
 pub mod relay;
 pub mod replay;
 pub mod retention;

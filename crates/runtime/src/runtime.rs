@@ -16,7 +16,7 @@ use crate::engine::{Engine, Error};
 use crate::executions::Executions;
 use crate::ids::Ids;
 use crate::loops::authority::Authority;
-use crate::loops::{authority, dispatcher, projector, queue, relay, replay, retention, supervise, timers};
+use crate::loops::{authority, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers};
 use crate::shutdown::Shutdown;
 use crate::tasks::Tasks;
 
@@ -65,9 +65,9 @@ impl Runtime {
         }
         let shutdown = Shutdown::default();
         let owner = ids.node_name();
+        let authority = Authority::new(owner.clone()).trusting(config.is_sabotaged("no-fence"));
         let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single);
         let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
-        let authority = Authority::new(owner.clone());
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
         engine.store_now().await?;
@@ -91,6 +91,7 @@ impl Runtime {
         loops.spawn("relay", relay::run(engine.clone(), authority.clone(), bus));
         loops.spawn("replay", replay::run(engine.clone(), authority.clone()));
         loops.spawn("retention", retention::run(engine.clone(), authority.clone()));
+        loops.spawn("readers", readers::run(engine.clone(), authority.clone()));
         loops.spawn("supervisor", supervise::run(engine.clone(), authority.clone()));
     }
 

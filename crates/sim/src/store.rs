@@ -37,6 +37,8 @@ pub enum Sabotage {
     LoseDispatch(&'static str),
     /// Timers are not stored.
     LoseTimers,
+    /// Runs that are set aside are not marked.
+    ForgetQuarantine,
 }
 
 /// One node's connection.

@@ -31,7 +31,8 @@ pub struct Config {
     pub hints: bool,
     /// A deliberately broken variant, for tests that must fail, in builds with the feature `sabotage`: `naive-outbox`
     /// (the reader of the log goes by id alone), `unnamed-tenant` (queries leave it to row security to keep tenants
-    /// apart), `no-tenancy` (nothing keeps them apart). Other names are other crates' variants and change nothing here.
+    /// apart), `no-tenancy` (nothing keeps them apart), `no-fence` (an authority that has passed on may still write),
+    /// `asynchronous-commit` (commits are answered before they are on disk). Other names are other crates' variants and change nothing here.
     pub sabotage: Option<String>,
 }
 

@@ -19,8 +19,9 @@ use crate::pipeline::{Answer, Param, Pipeline};
 /// What this side waits beyond the server's own timeout before it gives a connection up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A transaction that does nothing holds back every reader of the log.
-const IDLE_IN_TRANSACTION_MS: u64 = 30_000;
+/// A transaction that does nothing holds back every reader of the log, and one of a process that was paused in the middle
+/// of it holds the locks that its successor waits for. Ours pause for as long as it takes to decide: milliseconds.
+const IDLE_IN_TRANSACTION_MS: u64 = 5_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -186,6 +187,11 @@ fn session(config: &Config, role: Role) -> String {
     let statement_ms = config.statement_timeout.as_millis();
     // Shorter, so that a batch that waits for one run's lock can still be tried run by run.
     let lock_ms = statement_ms / 3;
+    let commit = if config.is_sabotaged("asynchronous-commit") {
+        "SET synchronous_commit = off"
+    } else {
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    };
     format!(
         "SET search_path = servo;
          SET statement_timeout = {statement_ms};
@@ -198,7 +204,7 @@ fn session(config: &Config, role: Role) -> String {
          SET enable_bitmapscan = off;
          SET enable_sort = off;
          SET jit = off;
-         SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+         {commit};
          SET ROLE {role};"
     )
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use servo_model::TenantId;
 use servo_model::limits::Limits;
-use servo_store::{Error, Result, Scope, TimeSource};
+use servo_store::{Error, Fence, Result, Scope, TimeSource};
 use tokio_postgres::Row;
 
 use crate::batch::Batcher;
@@ -33,6 +33,8 @@ pub(crate) struct Core {
     pub(crate) reads_naively: bool,
     /// False by sabotage: queries leave it to row security to keep tenants apart.
     names_tenants: bool,
+    /// False by sabotage: an authority that has passed on may still write.
+    fences: bool,
     is_closed: AtomicBool,
 }
 
@@ -46,6 +48,7 @@ impl PostgresStore {
             time: config.time.clone(),
             reads_naively: config.is_sabotaged("naive-outbox"),
             names_tenants: !config.is_sabotaged("unnamed-tenant") && !config.is_sabotaged("no-tenancy"),
+            fences: !config.is_sabotaged("no-fence"),
             is_closed: AtomicBool::new(false),
         });
         let hints = Hints::start(&config, &core)?;
@@ -132,6 +135,11 @@ impl Drop for PostgresStore {
 impl Core {
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.is_closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// The fence that a write is checked against: the one it carries.
+    pub(crate) fn enforced(&self, fence: Option<Fence>) -> Option<Fence> {
+        fence.filter(|_| self.fences)
     }
 
     /// `None` where the database's clock counts.

@@ -44,5 +44,6 @@ pub mod conformance;
 pub mod differential;
 pub mod faulty;
 pub mod fixtures;
+mod methods;
 pub mod rng;
 pub mod wrap;

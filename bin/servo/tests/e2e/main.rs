@@ -1,9 +1,12 @@
 //! The real binary, from outside: processes, files, signals and HTTP.
 //!
-//! Crash suites are short here and long with `cargo xtask crash` (`SERVO_CRASH_FULL`). Every suite has a control: the same
+//! Crash suites are short here and long with `cargo xtask crash` (`SERVO_CRASH_PERCENT`). Every suite has a control: the same
 //! suite over a broken variant must find something, else it proves nothing.
 
+mod bus;
 mod contract;
 mod crash;
 mod operate;
+mod readers;
 mod support;
+mod tls;

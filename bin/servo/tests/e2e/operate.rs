@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::process::Output;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::api::{Api, Start};
+use crate::support::api::{Api, finished_run};
 use crate::support::process::{Servo, binary};
-use crate::support::until;
 
 fn servo(arguments: &[&str]) -> Output {
     binary().args(arguments).output().expect("servo runs")
@@ -19,22 +18,6 @@ fn text(path: &Path) -> &str {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn plan() -> Value {
-    json!({"planId": "operate", "planVersion": "1", "schemaVersion": "v1",
-        "steps": [{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]})
-}
-
-async fn finished_run(url: &str, request_id: &str) -> String {
-    let api = Api::new();
-    let Start::Acked { run_id, .. } = api.start(url, request_id, &plan()).await else { panic!("not started") };
-    until("the run's end", async || {
-        let (_, snapshot) = api.get(url, &format!("/v1/runs/{run_id}")).await?;
-        (snapshot["status"] == "COMPLETED").then_some(())
-    })
-    .await;
-    run_id
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,7 +108,8 @@ async fn a_run_moves_as_a_file_and_a_cut_file_is_refused() {
     let api = Api::new();
     assert_eq!(api.events(&to.url, &run_id).await, api.events(&from.url, &run_id).await);
     let again = servo(&["runs", "import", text(&file), "--server", &to.url]);
-    assert!(!again.status.success(), "the run is there already");
+    assert_eq!(again.status.code(), Some(5), "{}", said(&again));
+    assert!(said(&again).contains("servo runs delete"), "{}", said(&again));
     cut["events"].as_array_mut().expect("events").pop();
     std::fs::write(&file, cut.to_string()).expect("a file");
     let refused = servo(&["runs", "import", text(&file), "--server", &to.url]);

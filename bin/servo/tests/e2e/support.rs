@@ -2,6 +2,9 @@
 
 pub(crate) mod api;
 pub(crate) mod dice;
+#[path = "../../../../crates/bus-nats/tests/it/server.rs"]
+pub(crate) mod nats;
+pub(crate) mod postgres;
 pub(crate) mod process;
 
 use std::time::Duration;
@@ -9,9 +12,11 @@ use std::time::Duration;
 /// Long enough for a loaded machine; reaching it is a failure, never a way to wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether the long campaign was asked for.
-pub(crate) fn full() -> bool {
-    std::env::var_os("SERVO_CRASH_FULL").is_some()
+/// How often to do it: `short` in CI, or the part of `full` that the campaign asks for.
+#[expect(clippy::disallowed_methods, reason = "the campaign's command sets it")]
+pub(crate) fn size(short: usize, full: usize) -> usize {
+    let percent: Option<usize> = std::env::var("SERVO_CRASH_PERCENT").ok().and_then(|text| text.parse().ok());
+    percent.map_or(short, |percent| (full * percent / 100).max(short))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test command sets them")]

@@ -1,10 +1,8 @@
-//! A NATS server of the test's own, on a port and in a folder of its own.
+//! A NATS server of the test's own, on a port and in a folder of its own. The suite of the whole binary has it from here.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use servo_bus_nats::NatsBus;
-use servo_runtime::Bus;
 use tempfile::TempDir;
 
 pub(crate) struct NatsServer {
@@ -36,7 +34,7 @@ fn spawn(port: Option<u16>, folder: &TempDir) -> (Child, u16) {
         if let Some(port) = read_port(&ports) {
             return (child, port);
         }
-        assert!(child.try_wait().unwrap().is_none(), "nats-server ended at its start");
+        assert!(matches!(child.try_wait(), Ok(None)), "nats-server ended at its start");
         std::thread::yield_now();
     }
 }
@@ -49,7 +47,7 @@ fn read_port(file: &Path) -> Option<u16> {
 
 impl NatsServer {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
         let (child, port) = spawn(None, &folder);
         Self { child, port, folder }
     }
@@ -59,19 +57,12 @@ impl NatsServer {
     }
 
     pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.child.kill().expect("the child is ours");
+        self.child.wait().expect("the child is ours");
     }
 
     pub(crate) fn start_again(&mut self) {
         self.child = spawn(Some(self.port), &self.folder).0;
-    }
-
-    /// Until the bus has found the server.
-    pub(crate) async fn wait_connected(&self, bus: &NatsBus) {
-        while bus.publish(&[]).await.is_empty() && !bus.is_connected() {
-            tokio::task::yield_now().await;
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use servo_wire::Problem;
 pub(super) fn for_problem(problem: &Problem) -> Option<String> {
     let fixed = match problem.code.as_str() {
         "RUN_NOT_FOUND" => "`servo runs list` shows the runs that are there",
+        "RUN_EXISTS" => "`servo runs delete RUN` makes room for the file, if it is to replace the run that is there",
         "STEP_NOT_FOUND" => "`servo runs get RUN` shows the steps of a run",
         "ILLEGAL_TRANSITION" | "SIGNAL_REJECTED" | "RUN_CLOSED" => "`servo runs get RUN` shows where the run stands",
         "RUN_QUARANTINED" => "`servo runs terminate RUN` ends it without reading its log",

@@ -110,6 +110,9 @@ fn a_late_result_is_an_orphan_where_so_configured() {
          > abandon a#1 ORPHANED_TASK
          > dispatch a#2",
     );
+    // Handed out again while the run is paused: that report is another fact, under a key of its own.
+    let second = "TaskOrphaned a#1/2\n! ORPHANED_TASK step `a` finished after the drain timeout of the pause";
+    check("a b<a", &format!("{given}; ?ok a; take a"), "ok a#1/2", second);
     let stale = "! ATTEMPT_SUPERSEDED attempt 1 of step `a` was superseded";
     let resumed = check("a b<a", &format!("{given}; resume"), "ok a", stale);
     assert!(resumed.state().steps[0].past[0].error.as_ref().is_some_and(|error| error.retryable));

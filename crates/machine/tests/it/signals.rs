@@ -117,10 +117,21 @@ fn long_reasons_are_cut() {
 /// Signal ids are remembered for the life of the run, so there is an end to them; a forced end still works.
 #[test]
 fn a_run_takes_so_many_signals() {
-    let given: String = (1..=10_000).map(|id| format!("?pause id={id} denied;")).collect();
+    let given: String = (1..=5_000).map(|n| format!("pause id={}; resume id={};", 2 * n - 1, 2 * n)).collect();
     let given = format!("new; {given}");
     check("a", &given, "cancel id=10001", "! LIMIT_EXCEEDED the run has reached its limit of 10000 signals");
     check("a", &given, "cancel id=10000", "nothing");
     let ended = "RunCancelled r1 by=root reason=enough\n> withdraw a#1\n> cancel in flight";
     check("a", &given, "terminate", ended);
+}
+
+/// Rejections are recorded up to a limit of their own, and use up nothing of what the run accepts.
+#[test]
+fn a_stranger_cannot_use_up_a_runs_signals() {
+    let given: String = (1..=1_000).map(|id| format!("?cancel id={id} denied;")).collect();
+    let given = format!("new; {given}");
+    check("a", &given, "cancel id=1001 denied", "! FORBIDDEN ann may not do this");
+    let world = given_world("a", &format!("{given} ?cancel id=1001 denied; ?resume id=1002"));
+    assert_eq!((world.state().signals_rejected, world.state().signals.len()), (1_000, 1_000));
+    check("a", &given, "pause id=2000", "SignalAccepted 1 s2000 PAUSE\nRunPaused 1\n> withdraw a#1");
 }

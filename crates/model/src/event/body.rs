@@ -403,9 +403,13 @@ impl EventBody {
             B::RunCancelled(b) => ("RUN", b.logical_attempt_id),
             B::StepRetryScheduled(b) => (b.step_id.as_str(), b.logical_attempt_id),
             // Engine attempts start again with each logical attempt, so both numbers are needed to tell take-overs apart.
-            B::StepTakenOver(b) => (b.step_id.as_str(), (b.logical_attempt_id << 16) ^ b.engine_attempt_id),
+            B::StepTakenOver(b) => (b.step_id.as_str(), hand_over(b.logical_attempt_id, b.engine_attempt_id)),
             B::DrainTimedOut(b) => ("RUN", b.logical_attempt_id),
-            B::TaskOrphaned(b) => (b.step_id.as_str(), b.logical_attempt_id),
+            // The first hand-over's orphan keeps the key that logs have from before; a later hand-over's is another fact.
+            B::TaskOrphaned(b) => match b.engine_attempt_id {
+                None | Some(1) => (b.step_id.as_str(), b.logical_attempt_id),
+                Some(engine) => (b.step_id.as_str(), hand_over(b.logical_attempt_id, engine)),
+            },
             B::ExecutionStarted(_) | B::ExecutionEnded(_) => ("RUN", 1),
             B::HandlerInvoked(b) => ("RUN", b.invocation),
             B::HandlerReturned(b) => ("RUN", b.invocation),
@@ -503,6 +507,11 @@ impl EventBody {
             B::Runtime(_) | B::Unknown(_) => Ok(()),
         }
     }
+}
+
+/// One number for one hand-over of one attempt.
+fn hand_over(logical: u32, engine: u32) -> u32 {
+    (logical << 16) ^ engine
 }
 
 fn check_attempts(logical: u32, engine: Option<u32>) -> Result<(), Invalid> {

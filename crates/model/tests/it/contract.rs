@@ -32,32 +32,7 @@ const EVENT_EXAMPLES: &str = r#"{"event":"AuthorityAcquired","owner":"w1","lease
 {"event":"worker.stalled","worker":"worker-2","reason":"stdout-stale"}
 {"event":"worker.recovered","worker":"worker-2","recovery":"relaunch"}"#;
 
-const SNAPSHOT_EXAMPLE: &str = r#"{
-  "schema_version": 1,
-  "authority": {
-    "owner": "w1",
-    "lease_id": "l1",
-    "leased_until": "2026-03-19T02:00:00Z",
-    "stale": false,
-    "stale_reason": null
-  },
-  "backlog": {
-    "pending": 1,
-    "notified": 0,
-    "delivered": 0,
-    "failed": 0
-  },
-  "replay": {
-    "cursor": null,
-    "pending_events": 0,
-    "last_replayed_event_id": null,
-    "deferred_leader_notification": false
-  },
-  "readiness": {
-    "ready": true,
-    "reasons": []
-  }
-}"#;
+const SNAPSHOT_EXAMPLE: &str = include_str!("../../../../spec/vectors/runtime_snapshot.json");
 
 /// RT-001: the eight examples, as values and as text.
 #[test]

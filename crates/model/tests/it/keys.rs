@@ -23,7 +23,7 @@ fn run_events_have_the_step_run() {
 /// ES-034: another engine attempt is the same key, so a logical attempt has one result.
 #[test]
 fn engine_attempts_do_not_change_the_key() {
-    for name in ["StepStarted", "StepCompleted", "StepFailed", "TaskOrphaned"] {
+    for name in ["StepStarted", "StepCompleted", "StepFailed"] {
         let status = if name == "StepStarted" { "RUNNING" } else { "SUCCESS" };
         let with = |engine: u32| {
             body(
@@ -55,6 +55,24 @@ fn take_overs_are_told_apart() {
     }
     assert_eq!(key(3, 4), key(3, 4));
     assert_eq!(started("a", 1).event_type(), "StepStarted");
+}
+
+/// Each hand-over of an attempt can come back too late once, and each time is recorded; the same report twice is not.
+#[test]
+fn orphans_of_one_attempt_are_told_apart() {
+    let key = |attempt: u32, engine: Option<u32>| {
+        let body = body("TaskOrphaned", json!({"stepId": "a", "logicalAttemptId": attempt, "engineAttemptId": engine}));
+        let (step, number) = body.key_parts();
+        idempotency_key(&run_id(), step, number, body.event_type(), "1")
+    };
+    let mut seen = BTreeMap::new();
+    for attempt in 1..50 {
+        for engine in 1..50 {
+            assert_eq!(seen.insert(key(attempt, Some(engine)), (attempt, engine)), None);
+        }
+    }
+    assert_eq!(key(3, Some(4)), key(3, Some(4)));
+    assert_eq!(key(3, None), key(3, Some(1)), "without a number it is the first");
 }
 
 proptest! {

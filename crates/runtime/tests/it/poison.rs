@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunStatus};
 use servo_runtime::Error;
-use servo_sim::Node;
+use servo_sim::{Node, Sabotage};
 use servo_store::{RunStore, Scope};
 
 use crate::projector::smuggle;
@@ -113,54 +113,73 @@ fn bystanders(world: &World, node: &Node) -> Duration {
     world.now().since(asked)
 }
 
+/// One poisoned pair of runs among others. Gives what is wrong in the end.
+fn story(number: usize, event_type: &str, payload: &str, fate: Fate, sabotage: Sabotage) -> Vec<String> {
+    let world = World::with(number as u64, |cluster| cluster.sabotage = sabotage);
+    let node = world.leader();
+    let shown: String = payload.chars().take(80).collect();
+    let mut findings = Vec::new();
+    let mut check = |holds: bool, what: &str| {
+        if !holds {
+            findings.push(format!("{number}: {event_type} {shown}: {what}"));
+        }
+    };
+    let steps = json!([{"stepId": "a", "with": {"sleepMs": 2_000}}, {"stepId": "b", "dependsOn": ["a"]}]);
+    let (ended, deleted) = (world.run(&node, steps.clone()), world.run(&node, steps));
+    world.wait_in_flight(&node, &ended);
+    world.wait_in_flight(&node, &deleted);
+    smuggle(&world, &ended, event_type, payload.to_owned());
+    smuggle(&world, &deleted, event_type, payload.to_owned());
+    check(bystanders(&world, &node) < Duration::from_secs(1), "others wait");
+    world.wait_until("the log was read on", || world.has_followed("projector") && world.has_followed("relay"));
+    world.pass(Duration::from_secs(4));
+    check(quarantined(&world, &ended).is_some() == (fate == Fate::Aside), "set aside, or not");
+    match fate {
+        Fate::Aside => {
+            check(matches!(world.try_snapshot(&node, &ended), Err(Error::Quarantined(_))), "its state is shown");
+            let alert = world.alert(AlertCode::RunQuarantined);
+            check(alert.is_some_and(|alert| alert.run_id.is_some()), "nobody is told");
+        }
+        Fate::Harmless => check(world.snapshot(&node, &ended).status == RunStatus::Completed, "it does not go on"),
+    }
+    let engine = node.runtime.engine().clone();
+    let (terminate, delete) = (ended.clone(), deleted.clone());
+    let (end, removal) = world.block_on(async move {
+        let end = engine.terminate(&Scope::System, &terminate, "operator", "poison").await;
+        (end, engine.delete(&Scope::System, &delete, "operator").await)
+    });
+    check(fate == Fate::Harmless || end.is_ok(), "it cannot be ended");
+    check(removal.is_ok(), "it cannot be removed");
+    let rows = world.rows();
+    let status = |run_id: &RunId| rows.iter().find(|row| row.run_id == *run_id).map(|row| row.status);
+    check(status(&ended).is_some_and(RunStatus::is_terminal), "it has not ended");
+    check(status(&deleted).is_none(), "it was not removed");
+    let backlog = world.runtime_snapshot().backlog;
+    check((backlog.pending, backlog.notified) == (0, 0), "its dispatches stay");
+    check(bystanders(&world, &node) < Duration::from_secs(1), "others wait afterwards");
+    findings
+}
+
 /// R22
 #[test]
 fn a_poisoned_run_disturbs_no_other_and_can_be_ended_and_removed() {
     let poisons = poisons();
     assert!(poisons.len() >= 40);
     for (number, (event_type, payload, fate)) in poisons.into_iter().enumerate() {
-        let world = World::new(number as u64);
-        let node = world.leader();
-        let shown: String = payload.chars().take(80).collect();
-        let name = format!("{number}: {event_type} {shown}");
-        let steps = json!([{"stepId": "a", "with": {"sleepMs": 2_000}}, {"stepId": "b", "dependsOn": ["a"]}]);
-        let (ended, deleted) = (world.run(&node, steps.clone()), world.run(&node, steps));
-        world.wait_in_flight(&node, &ended);
-        world.wait_in_flight(&node, &deleted);
-        smuggle(&world, &ended, event_type, payload.clone());
-        smuggle(&world, &deleted, event_type, payload);
-        let took = bystanders(&world, &node);
-        assert!(took < Duration::from_secs(1), "{name}: others took {took:?}");
-        world.wait_until("the log was read on", || world.has_followed("projector") && world.has_followed("relay"));
-        world.pass(Duration::from_secs(4));
-        assert_eq!(quarantined(&world, &ended).is_some(), fate == Fate::Aside, "{name}");
-        match fate {
-            Fate::Aside => {
-                assert!(matches!(world.try_snapshot(&node, &ended), Err(Error::Quarantined(_))), "{name}");
-                let alert = world.alert(AlertCode::RunQuarantined);
-                assert!(alert.is_some_and(|alert| alert.run_id.is_some()), "{name}");
-            }
-            Fate::Harmless => {
-                assert_eq!(world.snapshot(&node, &ended).status, RunStatus::Completed, "{name}");
-            }
-        }
-        let engine = node.runtime.engine().clone();
-        let (terminate, delete) = (ended.clone(), deleted.clone());
-        let (end, removal) = world.block_on(async move {
-            let end = engine.terminate(&Scope::System, &terminate, "operator", "poison").await;
-            (end, engine.delete(&Scope::System, &delete, "operator").await)
-        });
-        if fate == Fate::Aside {
-            end.unwrap_or_else(|error| panic!("{name}: {error}"));
-        }
-        removal.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let rows = world.rows();
-        let status = |run_id: &RunId| rows.iter().find(|row| row.run_id == *run_id).map(|row| row.status);
-        assert!(status(&ended).is_some_and(RunStatus::is_terminal), "{name}");
-        assert_eq!(status(&deleted), None, "{name}");
-        let backlog = world.runtime_snapshot().backlog;
-        assert_eq!((backlog.pending, backlog.notified), (0, 0), "{name}");
-        assert!(bystanders(&world, &node) < Duration::from_secs(1), "{name}");
+        let findings = story(number, event_type, &payload, fate, Sabotage::None);
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+}
+
+/// R22's control: a store that forgets which runs were set aside is noticed by every input that needs it, also by what
+/// is left behind. The harmless inputs go the same way without it.
+#[test]
+fn control_a_forgotten_quarantine_is_found() {
+    for (number, (event_type, payload, fate)) in poisons().into_iter().enumerate() {
+        let findings = story(number, event_type, &payload, fate, Sabotage::ForgetQuarantine);
+        let found = |what: &str| findings.iter().any(|finding| finding.ends_with(what));
+        let wanted = fate == Fate::Aside;
+        assert_eq!((found("set aside, or not"), found("its dispatches stay")), (wanted, wanted), "{findings:#?}");
     }
 }
 

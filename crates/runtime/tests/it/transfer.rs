@@ -9,8 +9,8 @@ use servo_machine::{Refusal, SignalKind};
 use servo_model::{RunId, RunStatus, TenantId};
 use servo_runtime::Error;
 use servo_runtime::transfer::RunFile;
-use servo_sim::Node;
 use servo_sim::faults::{Fate, Fault, Scripted};
+use servo_sim::{Node, Sabotage};
 use servo_store::Scope;
 
 use crate::world::{World, plan, signal};
@@ -189,16 +189,34 @@ fn a_deleted_run_is_gone_and_its_request_can_be_made_again() {
     world.verify();
 }
 
-/// What was done is reported as done, also when the store's answer got lost.
-#[test]
-fn an_end_whose_answer_is_lost_is_an_end() {
+/// Ends a run while the store's answer to that gets lost.
+fn end_with_a_lost_answer(sabotage: Sabotage) -> (Result<(), Error>, usize) {
     let faults = Arc::new(Scripted::default());
-    let world = World::with(9, |cluster| cluster.faults = faults.clone());
+    let world = World::with(9, |cluster| {
+        cluster.faults = faults.clone();
+        cluster.sabotage = sabotage;
+    });
     let node = world.leader();
     let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
     world.wait_in_flight(&node, &run_id);
     faults.next("append", 1, Fate { fault: Some(Fault::ExecuteThenUnavailable), ..Fate::default() });
     let (engine, id) = (node.runtime.engine().clone(), run_id.clone());
-    world.block_on(async move { engine.terminate(&Scope::System, &id, "operator", "enough").await }).unwrap();
-    assert_eq!(world.count(&run_id, "RunCancelled"), 1);
+    let ended = world.block_on(async move { engine.terminate(&Scope::System, &id, "operator", "enough").await });
+    (ended, world.count(&run_id, "RunCancelled"))
+}
+
+/// What was done is reported as done, also when the store's answer got lost.
+#[test]
+fn an_end_whose_answer_is_lost_is_an_end() {
+    let (ended, recorded) = end_with_a_lost_answer(Sabotage::None);
+    assert!(ended.is_ok(), "{ended:?}");
+    assert_eq!(recorded, 1);
+}
+
+/// The control: a store that says that nothing was written makes the engine try again, and find a run that has ended.
+#[test]
+fn control_a_store_that_denies_its_write_is_found() {
+    let (ended, recorded) = end_with_a_lost_answer(Sabotage::DenyMaybeWritten);
+    assert!(matches!(ended, Err(Error::Refused(Refusal::Closed(RunStatus::Cancelled)))), "{ended:?}");
+    assert_eq!(recorded, 1);
 }

@@ -41,9 +41,8 @@ pub(crate) async fn import(
     let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
     let file: RunFile = body::parse(&text, FILE_DEPTH_MAX)?;
     let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
-        servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => {
-            ApiError::new(codes::ILLEGAL_TRANSITION).detail(format!("run {run_id} exists already"))
-        }
+        servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => ApiError::new(codes::RUN_EXISTS)
+            .detail(format!("run {run_id} is in this store already; nothing was changed")),
         other => other.into(),
     })?;
     audit(&principal, "run.import", run_id.as_str());

@@ -22,6 +22,9 @@ async fn a_run_moves_from_one_store_to_another() {
     assert_eq!(from.get(&mine).await.json, to.get(&theirs).await.json);
     let again = to.post_text("/v1/runs/import", &file.text).await;
     assert_eq!(again.status, 409);
+    again.is_problem("RUN_EXISTS");
+    let detail = again.json["detail"].as_str().unwrap();
+    assert!(detail.contains(run.as_str()), "{detail}");
     let mut changed = file.json.clone();
     changed["events"][0]["emittedBy"] = json!("somebody");
     let changed = to.post("/v1/runs/import", &changed).await;

@@ -8,7 +8,7 @@ use servo_model::{RunId, Timestamp};
 use servo_store::admin::StoreInfo;
 use servo_store::{AdminStore, Result, RunRow, Scope, StoredEvent};
 
-use super::SimStore;
+use super::{Sabotage, SimStore};
 
 #[async_trait]
 impl AdminStore for SimStore {
@@ -21,6 +21,9 @@ impl AdminStore for SimStore {
     }
 
     async fn quarantine(&self, run_id: &RunId, reason: &str) -> Result<()> {
+        if self.sabotage() == Sabotage::ForgetQuarantine {
+            return Ok(());
+        }
         let (run_id, reason) = (run_id.clone(), reason.to_owned());
         self.write("quarantine", move |store| Box::pin(async move { store.quarantine(&run_id, &reason).await })).await
     }

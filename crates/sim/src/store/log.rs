@@ -17,7 +17,7 @@ impl SimStore {
     /// Makes an append wrong, if this store is.
     fn tamper(&self, append: &mut Append) {
         match self.sabotage() {
-            Sabotage::None | Sabotage::DenyMaybeWritten => {}
+            Sabotage::None | Sabotage::DenyMaybeWritten | Sabotage::ForgetQuarantine => {}
             Sabotage::StripFence => append.fence = None,
             Sabotage::LoseDispatch(suffix) => {
                 for stream in &mut append.streams {

@@ -222,8 +222,9 @@ impl LogStore for PostgresStore {
         rows.first().map_or_else(|| Err(corrupt("the clock is missing")), |row| rows::time(row, "now"))
     }
 
-    async fn append(&self, append: Append) -> Result<Appended> {
+    async fn append(&self, mut append: Append) -> Result<Appended> {
         append.check(&self.core.limits)?;
+        append.fence = self.core.enforced(append.fence);
         self.batcher.append(append).await
     }
 

@@ -178,6 +178,7 @@ impl RelayStore for PostgresStore {
 
     async fn move_cursor(&self, from: Option<Position>, to: CursorRow, fence: Option<Fence>) -> Result<()> {
         self.core.check_open()?;
+        let fence = self.core.enforced(fence);
         let mut params = cursor_params(&to)?;
         let sql = match from {
             Some(from) => {

@@ -9,8 +9,8 @@ use tokio::sync::{Mutex, watch};
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start, random_plan};
 use crate::support::dice::Dice;
-use crate::support::full;
 use crate::support::process::Servo;
+use crate::support::size;
 
 const CLIENTS: usize = 8;
 
@@ -111,7 +111,7 @@ impl Client {
 /// R1 on SQLite. Prints the sizes: none in N kills means less than 3/N with 95 % confidence.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_kill_loses_nothing_and_doubles_nothing() {
-    let (kills, runs) = if full() { (10_000, 20_000) } else { (60, 200) };
+    let (kills, runs) = (size(60, 10_000), size(200, 20_000));
     let report = campaign(1, kills, runs, None).await;
     println!(
         "{} kills, {} acknowledged starts, {} unknown, {} findings (rate below {:.4} per kill at 95 %)",

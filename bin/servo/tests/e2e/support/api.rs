@@ -78,6 +78,20 @@ impl Api {
     }
 }
 
+/// Starts a run of two steps and waits for its end.
+pub(crate) async fn finished_run(url: &str, request_id: &str) -> String {
+    let plan = json!({"planId": "two", "planVersion": "1", "schemaVersion": "v1",
+        "steps": [{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]});
+    let api = Api::new();
+    let Start::Acked { run_id, .. } = api.start(url, request_id, &plan).await else { panic!("not started") };
+    super::until("the run's end", async || {
+        let (_, snapshot) = api.get(url, &format!("/v1/runs/{run_id}")).await?;
+        (snapshot["status"] == "COMPLETED").then_some(())
+    })
+    .await;
+    run_id
+}
+
 /// A small random plan: one to four steps in a random order of dependence, some slow, some failing once.
 pub(crate) fn random_plan(dice: &mut super::dice::Dice) -> Value {
     let count = 1 + dice.below(4);

@@ -97,21 +97,21 @@ impl Scripted {
     ) where
         F: Future<Output = Answer> + Send + 'static,
     {
-        self.define_as(world, name, FunctionSpec::new(Reach::InProcess), script);
+        self.define_as(world, name, &FunctionSpec::new(Reach::InProcess), script);
     }
 
     pub(crate) fn define_as<F>(
         &self,
         world: &World,
         name: &str,
-        spec: FunctionSpec,
+        spec: &FunctionSpec,
         script: impl Fn(Arc<Invocation>) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = Answer> + Send + 'static,
     {
         let script: Script = Arc::new(move |invocation| Box::pin(script(invocation)));
         self.scripts.lock().unwrap().insert(name.to_owned(), script);
-        let document = serde_json::to_string(&spec).unwrap();
+        let document = serde_json::to_string(spec).unwrap();
         let (store, name) = (world.store(), FunctionName::parse(name).unwrap());
         world.block_on(async move { store.put_function(&tenant(), &name, &document).await }).unwrap();
     }

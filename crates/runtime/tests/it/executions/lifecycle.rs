@@ -154,7 +154,7 @@ fn a_handler_that_hangs_is_lost_at_its_deadline() {
     let node = world.leader();
     functions.serve(&node);
     let spec = FunctionSpec { invocation_timeout_seconds: 5, ..FunctionSpec::new(Reach::InProcess) };
-    functions.define_as(&world, "f", spec, |invocation| async move {
+    functions.define_as(&world, "f", &spec, |invocation| async move {
         if invocation.input.checkpoint_token.is_empty() || invocation.call.payload.contains("\"a\"") {
             return succeeded("1");
         }
@@ -182,7 +182,7 @@ fn a_plain_function_answers() {
     let node = world.leader();
     functions.serve(&node);
     let spec = FunctionSpec { durable: false, ..FunctionSpec::new(Reach::InProcess) };
-    functions.define_as(&world, "f", spec, |invocation| async move { Ok(format!("[{}]", invocation.call.payload)) });
+    functions.define_as(&world, "f", &spec, |invocation| async move { Ok(format!("[{}]", invocation.call.payload)) });
     let begun = start(&world, &node, "f", None, "7").unwrap();
     assert_eq!(wait(&world, &node, &begun.run_id).result.as_deref(), Some("[7]"));
 }

@@ -7,6 +7,7 @@ use super::op::Op;
 use crate::dispatch::DispatchChange;
 use crate::lease::AuthorityChange;
 use crate::log::{Expected, KeyMode, QueueChange, TimerChange};
+use crate::testkit::methods::compared;
 
 /// How often each kind of operation succeeded, each part of an append was written, and each refusal was met.
 #[derive(Debug, Clone, Default)]
@@ -172,7 +173,7 @@ impl Coverage {
 
     /// Everything that was never met.
     pub fn missing(&self) -> Vec<&'static str> {
-        let all = Op::KINDS.iter().chain(&PARTS).chain(&REFUSALS);
-        all.copied().filter(|what| self.times(what) == 0).collect()
+        let all = compared().chain(PARTS).chain(REFUSALS);
+        all.filter(|what| self.times(what) == 0).collect()
     }
 }

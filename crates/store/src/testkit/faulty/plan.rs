@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Fault;
+use crate::testkit::methods::METHODS;
 
 /// Shared between a faulty store and the test that steers it.
 #[derive(Debug, Clone, Default)]
@@ -114,62 +115,3 @@ impl Plan {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
-
-/// Every method of a store, so that a misspelt one is noticed.
-const METHODS: [&str; 55] = [
-    "now",
-    "append",
-    "read_run",
-    "snapshot_at",
-    "put_snapshot",
-    "read_log",
-    "log_head",
-    "count_log",
-    "get_run",
-    "list_runs",
-    "find_request",
-    "count_active",
-    "count_open",
-    "claim_queue",
-    "release_queue",
-    "open_dispatches",
-    "get_dispatch",
-    "backlog",
-    "due_timers",
-    "get_timer",
-    "authority",
-    "break_leases",
-    "cursor",
-    "move_cursor",
-    "outbox_put",
-    "outbox_due",
-    "outbox_len",
-    "outbox_done",
-    "outbox_bury",
-    "dead_letters",
-    "redrive",
-    "raise_alert",
-    "alerts",
-    "clear_alert",
-    "put_function",
-    "get_function",
-    "list_functions",
-    "list_versions",
-    "remove_function",
-    "put_alias",
-    "get_alias",
-    "list_aliases",
-    "remove_alias",
-    "put_lines",
-    "read_lines",
-    "info",
-    "secret",
-    "quarantine",
-    "retire",
-    "delete_run",
-    "trim_system",
-    "import_run",
-    "backup",
-    "integrity",
-    "close",
-];

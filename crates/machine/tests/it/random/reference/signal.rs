@@ -3,8 +3,9 @@
 use super::{Reference, Run, Step, Verdict};
 use crate::op::{Sign, Signed};
 
-/// As many signals as a run remembers.
-const SIGNALS_MAX: usize = 10_000;
+/// As many signals as a run takes, and as many rejections as it records.
+const ACCEPTED_MAX: u32 = 10_000;
+const REJECTED_MAX: u32 = 1_000;
 
 impl Reference {
     pub(super) fn signal(&mut self, signed: &Signed, facts: &mut Vec<String>) -> Verdict {
@@ -16,7 +17,7 @@ impl Reference {
         if self.is_over() && !(self.run == Run::Failed && reopens) {
             return Err("Closed");
         }
-        if self.signals.len() >= SIGNALS_MAX {
+        if !signed.denied && self.accepted == ACCEPTED_MAX {
             return Err("SignalLimit");
         }
         let ended = self.is_over();
@@ -42,6 +43,7 @@ impl Reference {
             }
             // The log of a run that ended stays closed.
             Err(refusal) if ended => Err(refusal),
+            Err(refusal) if self.rejected == REJECTED_MAX => Err(refusal),
             Err(refusal) => {
                 self.signals.push(id);
                 self.rejected += 1;
