@@ -30,7 +30,8 @@ const LOWEST_LAYER: [(&str, u64); 13] = [
     ("tokio-rustls", 3),
     // The fault-injecting and differential testkit of `store` needs seeds; nothing below it may be random.
     ("rand", 2),
-    ("axum", 6),
+    // The Runtime API that workers of functions ask is served by their adapter.
+    ("axum", 3),
     ("tower-http", 6),
 ];
 

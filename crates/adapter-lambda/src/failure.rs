@@ -1,0 +1,105 @@
+//! How failures are worded, and how the error documents of Lambda runtimes are read.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use servo_adapter::HandlerFailure;
+use servo_model::limits::TEXT_BYTES_MAX;
+use servo_model::operation::ErrorObject;
+
+pub(crate) const CONNECTION: &str = "Runtime.ConnectionError";
+pub(crate) const EXIT: &str = "Runtime.ExitError";
+pub(crate) const INVALID_RESPONSE: &str = "Runtime.InvalidResponse";
+pub(crate) const NOT_FOUND: &str = "ResourceNotFoundException";
+pub(crate) const RESPONSE_TOO_LARGE: &str = "Function.ResponseSizeTooLarge";
+pub(crate) const TIMED_OUT: &str = "Sandbox.Timedout";
+pub(crate) const TOO_MANY: &str = "TooManyRequests";
+
+const FRAMES_MAX: usize = 64;
+
+/// What runtimes write about an error. They do not all write all of it, nor with the same types.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Document {
+    error_type: Option<Value>,
+    error_message: Option<Value>,
+    stack_trace: Option<Value>,
+}
+
+/// The error in a body, as far as it has one; `fallback_type` is what a header said.
+pub(crate) fn read(body: &[u8], fallback_type: Option<&str>) -> ErrorObject {
+    let document: Document = serde_json::from_slice(body).unwrap_or_default();
+    let fallback = fallback_type.unwrap_or("Runtime.UnknownError");
+    let message = match document.error_message {
+        Some(value) => text(value),
+        None => excerpt(body),
+    };
+    ErrorObject {
+        error_type: Some(document.error_type.map_or_else(|| fallback.to_owned(), text)),
+        error_message: Some(message),
+        stack_trace: document.stack_trace.map(frames),
+        ..ErrorObject::default()
+    }
+}
+
+/// Some emulators answer 200 without a mark when the handler failed; then only the body tells.
+pub(crate) fn is_error_document(body: &str) -> bool {
+    let Ok(Value::Object(fields)) = serde_json::from_str(body) else { return false };
+    fields.contains_key("errorType") && fields.contains_key("errorMessage") && !fields.contains_key("Status")
+}
+
+pub(crate) fn crashed(error: ErrorObject) -> HandlerFailure {
+    HandlerFailure { error, unreachable: false }
+}
+
+/// In the words that callers of Lambda know.
+pub(crate) fn timed_out(timeout: Duration) -> HandlerFailure {
+    HandlerFailure::crashed(TIMED_OUT, format!("Task timed out after {:.2} seconds", timeout.as_secs_f64()))
+}
+
+/// The beginning of something that was not expected, for a message.
+pub(crate) fn excerpt(body: &[u8]) -> String {
+    const EXCERPT_BYTES: usize = 256;
+    String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES)]).into_owned()
+}
+
+fn text(value: Value) -> String {
+    let mut text = match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text
+}
+
+fn frames(value: Value) -> Vec<String> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Array(frames) => frames.into_iter().take(FRAMES_MAX).map(text).collect(),
+        single => vec![text(single)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_documents_are_read_as_far_as_they_go() {
+        let error = read(br#"{"errorType":"E","errorMessage":"m","stackTrace":["a",{"b":1}]}"#, Some("H"));
+        assert_eq!((error.error_type.as_deref(), error.error_message.as_deref()), (Some("E"), Some("m")));
+        assert_eq!(error.stack_trace, Some(vec!["a".to_owned(), r#"{"b":1}"#.to_owned()]));
+        let error = read(b"boom", Some("H"));
+        assert_eq!((error.error_type.as_deref(), error.error_message.as_deref()), (Some("H"), Some("boom")));
+        let long = format!(r#"{{"errorMessage":"{}"}}"#, "ä".repeat(TEXT_BYTES_MAX));
+        assert_eq!(read(long.as_bytes(), None).error_message.map(|m| m.len()), Some(TEXT_BYTES_MAX));
+    }
+
+    #[test]
+    fn an_envelope_is_no_error_document() {
+        assert!(is_error_document(r#"{"errorType":"E","errorMessage":"m"}"#));
+        assert!(!is_error_document(r#"{"Status":"FAILED","errorType":"E","errorMessage":"m"}"#));
+        assert!(!is_error_document(r#""errorType""#));
+    }
+}

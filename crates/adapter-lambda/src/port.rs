@@ -1,0 +1,90 @@
+//! A port is one address at which workers of a function ask for calls: open to any worker, or private to one supervised
+//! process, so that it is known whose calls are whose.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde::Serialize;
+use servo_model::{RunId, TenantId};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+pub(crate) type PortId = u64;
+
+/// Invocations that a port remembers, to tell whose lines are whose.
+const RECENT_MAX: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkerKind {
+    /// Workers that somebody else runs.
+    Pull,
+    /// A process that we keep running.
+    Supervised,
+}
+
+/// What can be seen of the workers at one address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerView {
+    pub tenant: TenantId,
+    pub function: String,
+    pub kind: WorkerKind,
+    pub address: SocketAddr,
+    /// Requests for the next call that are open now.
+    pub pollers: usize,
+    /// Calls that were handed out at this address and not answered yet.
+    pub in_flight: usize,
+    /// Calls of the function that no worker has taken yet, whatever the address.
+    pub waiting: usize,
+    pub restarts: u64,
+    pub last_exit: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) kind: WorkerKind,
+    pub(crate) address: SocketAddr,
+    pub(crate) pollers: usize,
+    /// Gets no more calls: its process is about to be ended.
+    pub(crate) draining: bool,
+    /// A call was given up while the worker had it, and this was its deadline. Empty again once the worker is heard of.
+    pub(crate) abandoned: Option<Instant>,
+    /// The latest calls handed out here, oldest first.
+    pub(crate) recent: VecDeque<(String, RunId)>,
+    pub(crate) restarts: u64,
+    pub(crate) last_exit: Option<String>,
+    /// Wakes who waits for this port's worker to be idle or stuck.
+    pub(crate) changed: Arc<Notify>,
+}
+
+impl Port {
+    pub(crate) fn new(kind: WorkerKind, address: SocketAddr) -> Self {
+        Self {
+            kind,
+            address,
+            pollers: 0,
+            draining: false,
+            abandoned: None,
+            recent: VecDeque::new(),
+            restarts: 0,
+            last_exit: None,
+            changed: Arc::default(),
+        }
+    }
+
+    pub(crate) fn remember(&mut self, request_id: &str, run_id: &RunId) {
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((request_id.to_owned(), run_id.clone()));
+    }
+
+    /// A new process begins here.
+    pub(crate) fn begin(&mut self) {
+        self.draining = false;
+        self.abandoned = None;
+        self.recent.clear();
+    }
+}

@@ -1,0 +1,319 @@
+//! Handlers that ask: the calls of one function, in order, and the ports at which its workers take them.
+//!
+//! A call is first waiting, then taken, then answered; when its future is dropped it is forgotten, and an answer that
+//! comes later is not known any more. No lock is held across an await.
+
+mod ports;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use servo_adapter::{HandlerCall, HandlerFailure};
+use servo_model::{RunId, TenantId, Timestamp};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+use crate::failure;
+use crate::port::{Port, PortId, WorkerKind};
+use crate::settings::{NowFn, Settings};
+
+pub(crate) type Answer = Result<String, HandlerFailure>;
+
+pub(crate) struct Hub {
+    pub(crate) tenant: TenantId,
+    pub(crate) function: String,
+    pub(crate) settings: Settings,
+    now: NowFn,
+    state: Mutex<State>,
+    /// A call came.
+    asked: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    tickets: u64,
+    /// By ticket, so in the order in which they came.
+    waiting: BTreeMap<u64, Waiting>,
+    waiting_bytes: usize,
+    /// By request id.
+    taken: HashMap<String, Taken>,
+    ports: BTreeMap<PortId, Port>,
+    closed: bool,
+}
+
+struct Waiting {
+    call: HandlerCall,
+    deadline: Deadline,
+    reply: oneshot::Sender<Answer>,
+}
+
+struct Taken {
+    ticket: u64,
+    port: PortId,
+    /// Whose end says that the worker is gone.
+    connection: Option<u64>,
+    since: Instant,
+    deadline: Instant,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// On the clock that workers see, and on the one that nobody sets.
+#[derive(Clone, Copy)]
+struct Deadline(Timestamp, Instant);
+
+/// A call on its way to a worker.
+pub(crate) struct Handed {
+    pub(crate) call: HandlerCall,
+    pub(crate) deadline: Timestamp,
+}
+
+/// A call that was taken, named so that a later one with the same request id is not meant.
+pub(crate) struct Outstanding {
+    request_id: String,
+    ticket: u64,
+}
+
+enum Take {
+    Call(Box<Handed>),
+    Nothing,
+    Never,
+}
+
+impl Hub {
+    pub(crate) fn new(tenant: TenantId, function: String, settings: Settings, now: NowFn) -> Self {
+        Self { tenant, function, settings, now, state: Mutex::default(), asked: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a worker and for its answer.
+    pub(crate) async fn call(&self, call: HandlerCall) -> Answer {
+        let (request_id, timeout) = (call.request_id.clone(), call.timeout);
+        let (ticket, answer) = self.put(call)?;
+        let _forget = Forget { hub: self, request_id, ticket };
+        match tokio::time::timeout(timeout, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(HandlerFailure::crashed(failure::EXIT, "the invocation was given up")),
+            Err(_) => Err(self.timed_out(ticket, timeout)),
+        }
+    }
+
+    /// Nobody took the call, or somebody did and was too slow: they ask for different remedies.
+    fn timed_out(&self, ticket: u64, timeout: Duration) -> HandlerFailure {
+        let state = self.state();
+        if !state.waiting.contains_key(&ticket) {
+            return failure::timed_out(timeout);
+        }
+        let mut message = format!("no worker of `{}` took the call in {timeout:?}; start one, or more", self.function);
+        if let Some(last_exit) = state.ports.values().filter_map(|port| port.last_exit.as_deref()).next_back() {
+            message.push_str(&format!(" (the last one ended: {last_exit})"));
+        }
+        HandlerFailure::crashed(failure::TIMED_OUT, message)
+    }
+
+    fn put(&self, call: HandlerCall) -> Result<(u64, oneshot::Receiver<Answer>), HandlerFailure> {
+        if HeaderValue::from_str(&call.request_id).is_err() {
+            let message = "the request id has characters that no header can carry";
+            return Err(HandlerFailure::crashed(failure::INVALID_RESPONSE, message));
+        }
+        let deadline = Deadline((self.now)().plus(call.timeout), Instant::now() + call.timeout);
+        let (reply, answer) = oneshot::channel();
+        let mut state = self.state();
+        if state.closed {
+            return Err(stopping());
+        }
+        let bytes = state.waiting_bytes.saturating_add(call.payload.len());
+        if state.waiting.len() >= self.settings.waiting_max || bytes > self.settings.waiting_bytes_max {
+            let waiting = state.waiting.len();
+            let message =
+                format!("{waiting} calls of `{}` wait for a worker already; start more workers", self.function);
+            return Err(HandlerFailure::crashed(failure::TOO_MANY, message));
+        }
+        state.waiting_bytes = bytes;
+        state.tickets += 1;
+        let ticket = state.tickets;
+        state.waiting.insert(ticket, Waiting { call, deadline, reply });
+        drop(state);
+        self.asked.notify_one();
+        Ok((ticket, answer))
+    }
+
+    /// The next call for a worker at this port; waits until there is one. `connection` is the one whose end would mean that
+    /// the worker is gone.
+    pub(crate) async fn next(&self, port: PortId, connection: Option<u64>) -> Handed {
+        let _polling = Polling::begin(self, port);
+        loop {
+            let mut asked = std::pin::pin!(self.asked.notified());
+            // Before looking: a call that comes in between wakes somebody who will look.
+            asked.as_mut().enable();
+            match self.take(port, connection) {
+                Take::Call(handed) => return *handed,
+                Take::Nothing => asked.await,
+                Take::Never => {
+                    // The wake-up that brought us here was for somebody who may take calls.
+                    self.asked.notify_one();
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    fn take(&self, port: PortId, connection: Option<u64>) -> Take {
+        let mut state = self.state();
+        let state = &mut *state;
+        let Some(at) = state.ports.get_mut(&port).filter(|at| !at.draining) else { return Take::Never };
+        let Some((ticket, waiting)) = state.waiting.pop_first() else { return Take::Nothing };
+        let Waiting { call, deadline, reply } = waiting;
+        state.waiting_bytes -= call.payload.len();
+        at.remember(&call.request_id, &call.run_id);
+        // The end of a supervised process is the better sign: clients may close connections for reasons of their own.
+        let connection = connection.filter(|_| at.kind == WorkerKind::Pull);
+        let taken = Taken { ticket, port, connection, since: Instant::now(), deadline: deadline.1, reply };
+        state.taken.insert(call.request_id.clone(), taken);
+        Take::Call(Box::new(Handed { call, deadline: deadline.0 }))
+    }
+
+    /// Whether somebody still waits for this answer.
+    pub(crate) fn answer(&self, port: PortId, request_id: &str, answer: Answer) -> bool {
+        let mut state = self.state();
+        if let Some(port) = state.ports.get_mut(&port) {
+            port.abandoned = None;
+        }
+        let Some(taken) = state.taken.remove(request_id) else { return false };
+        state.changed(taken.port);
+        drop(state);
+        taken.reply.send(answer).is_ok()
+    }
+
+    /// A worker could not begin. If nobody else is there, waiting calls learn why instead of waiting for their deadline.
+    pub(crate) fn init_failed(&self, error: &HandlerFailure) {
+        let mut state = self.state();
+        if state.taken.is_empty() && state.ports.values().all(|port| port.pollers == 0) {
+            state.fail_waiting(error);
+        }
+    }
+
+    /// Calls whose worker may be gone with this connection.
+    pub(crate) fn outstanding_on(&self, connection: u64) -> Vec<Outstanding> {
+        let state = self.state();
+        let lost = state.taken.iter().filter(|(_, taken)| {
+            taken.connection == Some(connection) && taken.since.elapsed() < self.settings.idle_close
+        });
+        lost.map(|(id, taken)| Outstanding { request_id: id.clone(), ticket: taken.ticket }).collect()
+    }
+
+    /// Fails those of the calls that are still not answered.
+    pub(crate) fn give_up(&self, lost: &[Outstanding], error: &HandlerFailure) {
+        let mut state = self.state();
+        for Outstanding { request_id, ticket } in lost {
+            if state.taken.get(request_id).is_some_and(|taken| taken.ticket == *ticket)
+                && let Some(taken) = state.taken.remove(request_id)
+            {
+                state.changed(taken.port);
+                // Nobody waits: the call was dropped at the same moment.
+                let _ = taken.reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Takes no more calls in, and fails those that no worker has.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        state.fail_waiting(&stopping());
+    }
+
+    /// Fails also those that a worker has.
+    pub(crate) fn abort(&self) {
+        let mut state = self.state();
+        for (_, taken) in std::mem::take(&mut state.taken) {
+            state.changed(taken.port);
+            let _ = taken.reply.send(Err(stopping()));
+        }
+    }
+
+    fn forget(&self, request_id: &str, ticket: u64) {
+        let mut state = self.state();
+        if let Some(waiting) = state.waiting.remove(&ticket) {
+            state.waiting_bytes -= waiting.call.payload.len();
+            return;
+        }
+        if state.taken.get(request_id).is_some_and(|taken| taken.ticket == ticket)
+            && let Some(taken) = state.taken.remove(request_id)
+        {
+            if let Some(port) = state.ports.get_mut(&taken.port) {
+                port.abandoned = port.abandoned.max(Some(taken.deadline));
+            }
+            state.changed(taken.port);
+        }
+    }
+}
+
+impl State {
+    fn changed(&self, port: PortId) {
+        if let Some(port) = self.ports.get(&port) {
+            port.changed.notify_waiters();
+        }
+    }
+
+    fn in_flight(&self, port: PortId) -> usize {
+        self.taken.values().filter(|taken| taken.port == port).count()
+    }
+
+    fn fail_waiting(&mut self, error: &HandlerFailure) {
+        self.waiting_bytes = 0;
+        for (_, waiting) in std::mem::take(&mut self.waiting) {
+            let _ = waiting.reply.send(Err(error.clone()));
+        }
+    }
+}
+
+fn stopping() -> HandlerFailure {
+    HandlerFailure::crashed(failure::EXIT, "this node is stopping")
+}
+
+/// Forgets the call however its future ends.
+struct Forget<'a> {
+    hub: &'a Hub,
+    request_id: String,
+    ticket: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.hub.forget(&self.request_id, self.ticket);
+    }
+}
+
+/// Counts a request for the next call while it is open.
+struct Polling<'a> {
+    hub: &'a Hub,
+    port: PortId,
+}
+
+impl<'a> Polling<'a> {
+    fn begin(hub: &'a Hub, port: PortId) -> Self {
+        if let Some(port) = hub.state().ports.get_mut(&port) {
+            port.pollers += 1;
+            port.abandoned = None;
+        }
+        Self { hub, port }
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        if let Some(port) = self.hub.state().ports.get_mut(&self.port) {
+            port.pollers = port.pollers.saturating_sub(1);
+        }
+    }
+}
+
+/// The run that an execution's ARN names: its last part.
+pub(crate) fn run_of(execution_arn: &str) -> Option<RunId> {
+    execution_arn.rsplit('/').next().and_then(|id| RunId::parse(id).ok())
+}

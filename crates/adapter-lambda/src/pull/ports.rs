@@ -1,0 +1,121 @@
+//! The ports of a hub: opened and removed, looked at, and watched by whoever supervises the process behind one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use servo_adapter::HandlerFailure;
+use servo_model::RunId;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::{Hub, Outstanding};
+use crate::port::{Port, PortId, WorkerKind, WorkerView};
+
+impl Hub {
+    pub(crate) fn open(&self, kind: WorkerKind, address: SocketAddr) -> PortId {
+        let mut state = self.state();
+        // Never used twice: a request may still be open at a port that was removed.
+        state.tickets += 1;
+        let id = state.tickets;
+        state.ports.insert(id, Port::new(kind, address));
+        id
+    }
+
+    /// The address for outside workers, if there is one.
+    pub(crate) fn open_address(&self) -> Option<SocketAddr> {
+        self.state().ports.values().find(|port| port.kind == WorkerKind::Pull).map(|port| port.address)
+    }
+
+    pub(crate) fn remove(&self, port: PortId) {
+        self.state().ports.remove(&port);
+        // Requests that wait there must not swallow wake-ups.
+        self.asked.notify_one();
+    }
+
+    pub(crate) fn with_port(&self, port: PortId, change: impl FnOnce(&mut Port)) {
+        if let Some(port) = self.state().ports.get_mut(&port) {
+            change(port);
+        }
+    }
+
+    /// The process behind the port is gone, and with it the calls it had.
+    pub(crate) fn fail_port(&self, port: PortId, error: &HandlerFailure) {
+        let lost: Vec<Outstanding> = {
+            let state = self.state();
+            let here = state.taken.iter().filter(|(_, taken)| taken.port == port);
+            here.map(|(id, taken)| Outstanding { request_id: id.clone(), ticket: taken.ticket }).collect()
+        };
+        self.give_up(&lost, error);
+    }
+
+    pub(crate) fn views(&self) -> Vec<WorkerView> {
+        let state = self.state();
+        let view = |(id, port): (&PortId, &Port)| WorkerView {
+            tenant: self.tenant.clone(),
+            function: self.function.clone(),
+            kind: port.kind,
+            address: port.address,
+            pollers: port.pollers,
+            in_flight: state.in_flight(*id),
+            waiting: state.waiting.len(),
+            restarts: port.restarts,
+            last_exit: port.last_exit.clone(),
+        };
+        state.ports.iter().map(view).collect()
+    }
+
+    /// Whose line it is. What a line says itself counts only for invocations that this port's worker really had: a handler
+    /// must not write into the logs of others.
+    pub(crate) fn owner_of_line(&self, port: PortId, named: Option<&str>, run: Option<&RunId>) -> Option<String> {
+        let state = self.state();
+        let recent = &state.ports.get(&port)?.recent;
+        let said = recent.iter().rev().find(|(id, of)| named.is_some_and(|n| n == id) || run.is_some_and(|r| r == of));
+        if let Some((id, _)) = said {
+            return Some(id.clone());
+        }
+        let mut here = state.taken.iter().filter(|(_, taken)| taken.port == port).map(|(id, _)| id);
+        match (here.next(), here.next()) {
+            (Some(only), None) => Some(only.clone()),
+            (Some(_), Some(_)) => None,
+            // Lines and answers come on different ways: the answer may have been faster.
+            (None, _) => recent.back().map(|(id, _)| id.clone()),
+        }
+    }
+
+    /// Ready when no call is out at this port.
+    pub(crate) async fn idle(&self, port: PortId) {
+        self.watch(port, |hub| (hub.state().in_flight(port) == 0).then_some(())).await;
+    }
+
+    /// Ready when the worker has been silent past the deadline of a call that was given up: it has nothing else to do,
+    /// and does not ask for more.
+    pub(crate) async fn stuck(&self, port: PortId) {
+        loop {
+            let deadline = self.watch(port, |hub| hub.state().ports.get(&port).and_then(|port| port.abandoned)).await;
+            tokio::time::sleep_until(deadline).await;
+            let mut state = self.state();
+            let busy = state.in_flight(port) > 0;
+            let Some(at) = state.ports.get_mut(&port) else { continue };
+            if at.abandoned.is_some_and(|deadline| deadline <= Instant::now()) {
+                at.abandoned = None;
+                if at.pollers == 0 && !busy {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Looks again at every change of the port until there is something to see; for ever, if the port is gone.
+    async fn watch<T>(&self, port: PortId, look: impl Fn(&Self) -> Option<T>) -> T {
+        let changed: Option<Arc<Notify>> = self.state().ports.get(&port).map(|port| port.changed.clone());
+        let Some(changed) = changed else { return std::future::pending().await };
+        loop {
+            let mut notified = std::pin::pin!(changed.notified());
+            notified.as_mut().enable();
+            if let Some(seen) = look(self) {
+                return seen;
+            }
+            notified.await;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The Runtime API of Lambda, as workers see it: next, response, error, and an error before the first of them.
+//!
+//! A request names no function, so each function has addresses of its own. Streamed answers are read to their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use futures_util::StreamExt as _;
+use servo_adapter::HandlerFailure;
+
+use crate::failure;
+use crate::listener::Connection;
+use crate::port::PortId;
+use crate::pull::{Answer, Handed, Hub};
+use crate::settings::ANSWER_BYTES_MAX;
+
+/// A body over the limit is read so far, so that its sender hears why it is refused instead of losing the connection.
+const READ_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
+
+#[derive(Clone)]
+struct Api {
+    hub: Arc<Hub>,
+    port: PortId,
+}
+
+pub(crate) fn router(hub: Arc<Hub>, port: PortId) -> Router {
+    Router::new()
+        .route("/2018-06-01/runtime/invocation/next", get(next))
+        .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+        .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
+        .route("/2018-06-01/runtime/init/error", post(init_error))
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_found)
+        .with_state(Api { hub, port })
+}
+
+/// Waits as long as the worker does.
+async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Connection>>, request: Request) -> Response {
+    connection.hear();
+    let tracked = stays_open(request.version(), request.headers()).then_some(connection.id);
+    drop(request);
+    let Handed { call, deadline } = api.hub.next(api.port, tracked).await;
+    let mut response = Response::new(Body::from(call.payload));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut set = |name: &'static str, value: Option<&str>| {
+        // The request id was checked when the call came; a worker can do without the others.
+        if let Some(Ok(value)) = value.map(HeaderValue::from_str) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    set("lambda-runtime-aws-request-id", Some(&call.request_id));
+    set("lambda-runtime-deadline-ms", Some(&deadline.as_millis().to_string()));
+    set("lambda-runtime-invoked-function-arn", Some(&call.function_arn));
+    set("lambda-runtime-trace-id", call.trace.as_deref());
+    set("lambda-runtime-aws-tenant-id", call.tenant_id.as_deref());
+    response
+}
+
+async fn response(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Response {
+    connection.hear();
+    match read(body).await {
+        Ok(body) => {
+            let answer = String::from_utf8(body)
+                .map_err(|_| HandlerFailure::crashed(failure::INVALID_RESPONSE, "the answer is not UTF-8"));
+            report(&api, &id, answer)
+        }
+        Err(unread) => refuse(&api, &id, unread),
+    }
+}
+
+async fn error(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    connection.hear();
+    match read(body).await {
+        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))),
+        Err(unread) => refuse(&api, &id, unread),
+    }
+}
+
+async fn init_error(
+    State(api): State<Api>,
+    Extension(connection): Extension<Arc<Connection>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    connection.hear();
+    let body = match read(body).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge) => return too_large(),
+        Err(Unread::Broken) => return broken(),
+    };
+    let error = failure::read(&body, error_type(&headers));
+    tracing::warn!(
+        function = api.hub.function,
+        error_type = error.error_type.as_deref(),
+        error_message = error.error_message.as_deref(),
+        "a worker could not begin"
+    );
+    api.hub.init_failed(&failure::crashed(error));
+    accepted()
+}
+
+async fn not_found() -> Response {
+    problem(StatusCode::NOT_FOUND, "NotFound", "the Runtime API has next, response, error and init/error")
+}
+
+fn report(api: &Api, id: &str, answer: Answer) -> Response {
+    if api.hub.answer(api.port, id, answer) { accepted() } else { unknown() }
+}
+
+fn refuse(api: &Api, id: &str, unread: Unread) -> Response {
+    match unread {
+        Unread::Broken => broken(),
+        Unread::TooLarge => {
+            let message = format!("the answer has more than {ANSWER_BYTES_MAX} bytes; let the handler answer less");
+            let failure = HandlerFailure::crashed(failure::RESPONSE_TOO_LARGE, message);
+            if api.hub.answer(api.port, id, Err(failure)) { too_large() } else { unknown() }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Unread {
+    TooLarge,
+    Broken,
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, Unread> {
+    let whole = async {
+        let mut stream = body.into_data_stream();
+        let (mut bytes, mut length) = (Vec::new(), 0_usize);
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|_| Unread::Broken)?;
+            length += chunk.len();
+            if length > READ_BYTES_MAX {
+                return Err(Unread::TooLarge);
+            }
+            if length > ANSWER_BYTES_MAX {
+                bytes = Vec::new();
+            } else {
+                bytes.extend_from_slice(&chunk);
+            }
+        }
+        if length > ANSWER_BYTES_MAX { Err(Unread::TooLarge) } else { Ok(bytes) }
+    };
+    tokio::time::timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Unread::Broken))
+}
+
+fn error_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ERROR_TYPE).and_then(|value| value.to_str().ok())
+}
+
+/// Whether the connection outlives its request, so that its end means something.
+fn stays_open(version: Version, headers: &HeaderMap) -> bool {
+    let says = |word: &str| {
+        let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case(word))
+    };
+    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
+}
+
+fn accepted() -> Response {
+    (StatusCode::ACCEPTED, Json(serde_json::json!({ "status": "OK" }))).into_response()
+}
+
+fn unknown() -> Response {
+    let message = "no invocation with this id is under way; it was answered already, stopped, or took too long";
+    problem(StatusCode::BAD_REQUEST, "InvalidRequestID", message)
+}
+
+fn too_large() -> Response {
+    let message = format!("a body has at most {ANSWER_BYTES_MAX} bytes");
+    problem(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message)
+}
+
+fn broken() -> Response {
+    problem(StatusCode::BAD_REQUEST, "InvalidBody", "the body ended early or took too long; send it again")
+}
+
+fn problem(status: StatusCode, error_type: &str, message: &str) -> Response {
+    (status, Json(serde_json::json!({ "errorType": error_type, "errorMessage": message }))).into_response()
+}

@@ -1,0 +1,104 @@
+//! What handlers are built from, and the limits on them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use servo_model::Timestamp;
+use servo_model::function::Place;
+
+use crate::supervise::lines::LineSink;
+
+/// What a synchronous answer of a function may have, and some room for its envelope.
+pub(crate) const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024 + 64 * 1024;
+
+pub type NowFn = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Everything that handlers need from outside.
+#[derive(Clone)]
+pub struct Parts {
+    /// Deadlines that workers see and the times of their lines follow this clock.
+    pub now: NowFn,
+    /// Where lines of supervised workers go.
+    pub lines: Arc<dyn LineSink>,
+    /// The server's API, as `http://host:port`: workers checkpoint there.
+    pub api_url: String,
+    pub place: Place,
+    /// What every supervised worker finds in its environment, such as `PATH`. It inherits nothing else: the server's own
+    /// environment may hold secrets.
+    pub environment: Vec<(String, String)>,
+    pub settings: Settings,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The environment may hold credentials.
+        f.debug_struct("Parts")
+            .field("api_url", &self.api_url)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the Runtime API listens for outside workers, function by function; others get a free port of `listen_ip`.
+    pub addresses: Vec<(String, SocketAddr)>,
+    pub listen_ip: IpAddr,
+    pub functions_max: usize,
+    pub processes_max: usize,
+    /// Per listener.
+    pub connections_max: usize,
+    /// Calls of one function that wait for a worker, and their payloads together.
+    pub waiting_max: usize,
+    pub waiting_bytes_max: usize,
+    /// A connection that says nothing for so long is closed.
+    pub first_request: Duration,
+    /// How long a worker whose connection broke may take to answer on another one.
+    pub connection_grace: Duration,
+    /// Clients close connections that were idle for some time (90 s is usual) while their handler still works. Past this
+    /// age a closed connection is no sign of death, and the deadline decides.
+    pub idle_close: Duration,
+    /// How long a supervised worker may go on with what it has, and then how long it may take to end after SIGTERM.
+    pub stop_grace: Duration,
+    pub restart_first: Duration,
+    pub restart_max: Duration,
+    /// A worker that lived so long starts again without delay of its predecessors.
+    pub restart_reset: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            addresses: Vec::new(),
+            listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            functions_max: 1_000,
+            processes_max: 64,
+            connections_max: 256,
+            waiting_max: 1_000,
+            waiting_bytes_max: 256 * 1024 * 1024,
+            first_request: Duration::from_secs(10),
+            connection_grace: Duration::from_secs(1),
+            idle_close: Duration::from_secs(50),
+            stop_grace: Duration::from_secs(5),
+            restart_first: Duration::from_millis(100),
+            restart_max: Duration::from_secs(10),
+            restart_reset: Duration::from_secs(60),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the HTTP client for handlers could not be built; check the TLS set-up of this machine")]
+    Client(#[source] reqwest::Error),
+    #[error("no listener for `{function}` on {address}; configure a free address of this machine")]
+    Listen { function: String, address: SocketAddr, source: std::io::Error },
+    #[error("{path} cannot be run as worker of `{function}`; give the path of an executable file")]
+    Program { function: String, path: String, source: std::io::Error },
+    #[error("this node has {max} {what} already; remove one, or raise {setting}")]
+    Full { what: &'static str, max: usize, setting: &'static str },
+    #[error("this node is stopping; ask another one")]
+    Stopping,
+}

@@ -1,0 +1,204 @@
+//! Keeps a binary running as worker of a pull function: started again when it ends, replaced when its file changed, ended
+//! when it hangs past a deadline or nobody wants it any more.
+
+pub(crate) mod command;
+pub(crate) mod lines;
+mod signal;
+
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use servo_adapter::HandlerFailure;
+use tokio::process::Child;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure;
+use crate::port::PortId;
+use crate::pull::Hub;
+use crate::settings::Parts;
+use crate::tasks;
+use command::{Stamp, WorkerCommand};
+use lines::Source;
+use signal::Signal;
+
+/// What the worker wrote last is read for so long after its end; what it started may hold the pipes open for ever.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+pub(crate) struct Supervised {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) port: PortId,
+    pub(crate) stop: CancellationToken,
+    command: WorkerCommand,
+    address: SocketAddr,
+    parts: Arc<Parts>,
+    replace: Notify,
+    /// The program's file as it was when the worker was started.
+    stamp: Mutex<Option<Stamp>>,
+}
+
+/// How a worker's life ended.
+enum End {
+    /// By itself, or it could not even begin.
+    Ended(String),
+    Replaced,
+    Stopped,
+}
+
+impl Supervised {
+    pub(crate) fn new(
+        hub: Arc<Hub>,
+        (port, address): (PortId, SocketAddr),
+        command: WorkerCommand,
+        parts: Arc<Parts>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { hub, port, stop, command, address, parts, replace: Notify::new(), stamp: Mutex::new(None) }
+    }
+
+    /// Asks for a new process if the program's file is not the one that was started. A file that is missing, as in the middle
+    /// of a build, changes nothing.
+    pub(crate) async fn replace_if_changed(&self) -> bool {
+        let Ok(Some(now)) = self.command.stamp().await else { return false };
+        let mut started = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = started.is_some_and(|started| started != now);
+        if changed {
+            *started = Some(now);
+            self.replace.notify_one();
+        }
+        changed
+    }
+
+    /// Ready when the worker was stopped and its process is gone.
+    pub(crate) async fn run(&self) {
+        let settings = &self.parts.settings;
+        let mut delay = settings.restart_first;
+        loop {
+            let began = Instant::now();
+            match self.live().await {
+                End::Stopped => return,
+                End::Replaced => delay = settings.restart_first,
+                End::Ended(how) => {
+                    if began.elapsed() >= settings.restart_reset {
+                        delay = settings.restart_first;
+                    }
+                    let function = &self.hub.function;
+                    tracing::warn!(%function, how, delay_ms = delay.as_millis(), "a worker ended and is started again");
+                    self.hub.with_port(self.port, |port| port.last_exit = Some(how));
+                    if self.stop.run_until_cancelled(tasks::sleep(delay)).await.is_none() {
+                        return;
+                    }
+                    delay = (delay * 2).min(settings.restart_max);
+                }
+            }
+            self.hub.with_port(self.port, |port| port.restarts += 1);
+        }
+    }
+
+    async fn live(&self) -> End {
+        let stamp = self.command.stamp().await.ok().flatten();
+        *self.stamp.lock().unwrap_or_else(PoisonError::into_inner) = stamp;
+        self.hub.with_port(self.port, crate::port::Port::begin);
+        let mut child = match self.command.build(&self.parts, &self.hub.function, self.address).spawn() {
+            Ok(child) => child,
+            Err(error) => return End::Ended(format!("could not be started: {error}")),
+        };
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let forward = async {
+            let out = async {
+                if let Some(stdout) = stdout {
+                    lines::forward(stdout, Source::Stdout, &self.hub, self.port, &self.parts).await;
+                }
+            };
+            let err = async {
+                if let Some(stderr) = stderr {
+                    lines::forward(stderr, Source::Stderr, &self.hub, self.port, &self.parts).await;
+                }
+            };
+            tokio::join!(out, err);
+        };
+        let mut forward = std::pin::pin!(forward);
+        let mut written = false;
+        let end = {
+            let mut watch = std::pin::pin!(self.watch(&mut child));
+            loop {
+                tokio::select! {
+                    biased;
+                    end = &mut watch => break end,
+                    () = &mut forward, if !written => written = true,
+                }
+            }
+        };
+        if !written && timeout(LAST_LINES, forward).await.is_err() {
+            tracing::debug!(function = self.hub.function, "a worker ended and something holds its output open");
+        }
+        end
+    }
+
+    /// Ends with the process, and fails the calls that it had.
+    async fn watch(&self, child: &mut Child) -> End {
+        let end = tokio::select! {
+            biased;
+            status = child.wait() => End::Ended(describe(status)),
+            () = self.stop.cancelled() => {
+                self.finish(child).await;
+                End::Stopped
+            }
+            () = self.replace.notified() => {
+                self.finish(child).await;
+                End::Replaced
+            }
+            () = self.hub.stuck(self.port) => {
+                let how = self.end(child).await;
+                End::Ended(format!("did not come back from an invocation that was given up: {how}"))
+            }
+        };
+        let how = match &end {
+            End::Ended(how) => how.as_str(),
+            End::Replaced => "its file changed",
+            End::Stopped => "it was stopped",
+        };
+        let message = format!("the worker of `{}` ended before it answered: {how}", self.hub.function);
+        self.hub.fail_port(self.port, &HandlerFailure::crashed(failure::EXIT, message));
+        end
+    }
+
+    /// Lets it answer what it has, then ends it.
+    async fn finish(&self, child: &mut Child) {
+        self.hub.with_port(self.port, |port| port.draining = true);
+        let idle = timeout(self.parts.settings.stop_grace, self.hub.idle(self.port));
+        tokio::select! {
+            _ = idle => {}
+            _ = child.wait() => return,
+        }
+        self.end(child).await;
+    }
+
+    async fn end(&self, child: &mut Child) -> String {
+        signal::send(child, Signal::Terminate);
+        match timeout(self.parts.settings.stop_grace, child.wait()).await {
+            Ok(status) => describe(status),
+            Err(_) => {
+                signal::send(child, Signal::Kill);
+                describe(child.wait().await)
+            }
+        }
+    }
+}
+
+fn describe(status: std::io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => status.to_string(),
+        Err(error) => format!("its end is not known: {error}"),
+    }
+}
+
+impl WorkerCommand {
+    /// Whether there is something to run at all; said at once rather than in a restart loop.
+    pub(crate) async fn check(&self) -> std::io::Result<()> {
+        self.stamp().await.map(drop)
+    }
+}

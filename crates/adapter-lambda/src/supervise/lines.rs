@@ -1,0 +1,111 @@
+//! What supervised workers write: line by line, cut at a limit, with the invocation they belong to where that is known.
+
+use servo_model::{TenantId, Timestamp};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+
+use crate::port::PortId;
+use crate::pull::{Hub, run_of};
+use crate::settings::Parts;
+
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Stdout,
+    Stderr,
+}
+
+impl Source {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedLine {
+    pub tenant: TenantId,
+    pub function: String,
+    pub request_id: Option<String>,
+    /// What the line itself says, so not to be trusted beyond the tenant.
+    pub execution_arn: Option<String>,
+    pub source: Source,
+    pub text: String,
+    pub at: Timestamp,
+}
+
+/// Where lines go. Called while a worker's output is read, so it must not block: a slow sink slows the worker.
+pub trait LineSink: Send + Sync {
+    fn line(&self, line: CapturedLine);
+}
+
+/// Reads until the worker, and all that it started, closed their end.
+pub(super) async fn forward(output: impl AsyncRead + Unpin, source: Source, hub: &Hub, port: PortId, parts: &Parts) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    loop {
+        let (length, ended) = match output.fill_buf().await {
+            Ok([]) => break,
+            Ok(bytes) => {
+                let end = bytes.iter().position(|byte| *byte == b'\n');
+                let part = &bytes[..end.unwrap_or(bytes.len())];
+                let room = LINE_BYTES_MAX - line.len();
+                line.extend_from_slice(&part[..part.len().min(room)]);
+                (end.map_or(bytes.len(), |end| end + 1), end.is_some())
+            }
+            Err(error) => {
+                tracing::debug!(%error, function = hub.function, "output of a worker ended");
+                break;
+            }
+        };
+        output.consume(length);
+        if ended {
+            emit(&mut line, source, hub, port, parts);
+        }
+    }
+    if !line.is_empty() {
+        emit(&mut line, source, hub, port, parts);
+    }
+}
+
+fn emit(line: &mut Vec<u8>, source: Source, hub: &Hub, port: PortId, parts: &Parts) {
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    let text = String::from_utf8_lossy(line).into_owned();
+    line.clear();
+    let named = Named::read(&text);
+    let run = named.execution_arn.as_deref().and_then(run_of);
+    parts.lines.line(CapturedLine {
+        tenant: hub.tenant.clone(),
+        function: hub.function.clone(),
+        request_id: hub.owner_of_line(port, named.request_id.as_deref(), run.as_ref()),
+        execution_arn: named.execution_arn,
+        source,
+        text,
+        at: (parts.now)(),
+    });
+}
+
+/// What a structured line says about where it belongs, in the spellings of the runtimes in use.
+#[derive(Default)]
+struct Named {
+    request_id: Option<String>,
+    execution_arn: Option<String>,
+}
+
+impl Named {
+    fn read(text: &str) -> Self {
+        if !text.starts_with('{') {
+            return Self::default();
+        }
+        let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(text) else { return Self::default() };
+        let first = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)?.as_str().map(str::to_owned));
+        Self {
+            request_id: first(&["requestId", "AWSRequestId", "request_id"]),
+            execution_arn: first(&["executionArn", "durableExecutionArn", "execution_arn"]),
+        }
+    }
+}

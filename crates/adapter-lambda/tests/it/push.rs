@@ -1,0 +1,116 @@
+//! Handlers behind a URL.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, Uri};
+use servo_adapter::{HandlerCall, Handlers as _};
+use servo_model::function::Reach;
+use tokio::net::TcpListener;
+
+use crate::support::{Answer, call, fixture, kind, message, soon, spawn};
+
+type Seen = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
+
+/// A server that answers what the payload asks for: `status function-error body`.
+async fn server() -> (SocketAddr, Seen) {
+    let seen = Seen::default();
+    let record = seen.clone();
+    let answer = move |uri: Uri, headers: HeaderMap, body: String| {
+        record.lock().unwrap().push((uri.path().to_owned(), headers, body.clone()));
+        async move {
+            let mut words = body.splitn(3, ' ');
+            let (status, error, text) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            let mut response = Response::builder().status(status.parse::<u16>().unwrap());
+            if error != "-" {
+                response = response.header("X-Amz-Function-Error", error);
+            }
+            match text {
+                "hang" => std::future::pending().await,
+                "large" => response.body(Body::from("x".repeat(6 * 1024 * 1024 + 64 * 1024 + 1))),
+                "bytes" => response.body(Body::from(vec![0xff])),
+                text => response.header("Location", "/elsewhere").body(Body::from(text.to_owned())),
+            }
+            .unwrap()
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await.unwrap() });
+    (address, seen)
+}
+
+fn push(address: SocketAddr, payload: &str) -> HandlerCall {
+    call(Reach::Push { url: format!("http://{address}") }, "r1", payload)
+}
+
+/// DX-093: a function is reached by push, as the Lambda emulator does it.
+#[tokio::test]
+async fn the_payload_is_posted_and_the_body_is_the_answer() {
+    let (address, seen) = server().await;
+    let fixture = fixture();
+    let tenant_id = Some("acme".to_owned());
+    let posted = HandlerCall { tenant_id, trace: Some("Root=1".to_owned()), ..push(address, "200 - fine") };
+    assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned()));
+    let complete = Reach::Push { url: format!("http://{address}/x/invocations") };
+    assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned()));
+    let seen = seen.lock().unwrap();
+    let (path, headers, body) = &seen[0];
+    assert_eq!((path.as_str(), body.as_str()), ("/2015-03-31/functions/f/invocations", "200 - fine"));
+    for (name, value) in [
+        ("X-Amz-Invocation-Type", "RequestResponse"),
+        ("X-Dex-Handler-Invoke", "true"),
+        ("Content-Type", "application/json"),
+        ("X-Amz-Tenant-Id", "acme"),
+        ("X-Amzn-Trace-Id", "Root=1"),
+        ("Lambda-Runtime-Aws-Request-Id", "r1"),
+    ] {
+        assert_eq!(headers.get(name).and_then(|value| value.to_str().ok()), Some(value), "{name}");
+    }
+    let (path, headers, _) = &seen[1];
+    assert_eq!(path, "/x/invocations");
+    assert!(!headers.contains_key("X-Amz-Tenant-Id") && !headers.contains_key("X-Amzn-Trace-Id"));
+}
+
+/// DX-093: each way in which a handler can fail is told from the others.
+#[tokio::test]
+async fn failures_are_told_apart() {
+    let (address, _) = server().await;
+    let fixture = fixture();
+    let answer = async |payload: &str| -> Answer { soon(fixture.handlers.call(push(address, payload))).await };
+    let failed = answer(r#"200 Unhandled {"errorType":"E","errorMessage":"m","stackTrace":["at x"]}"#).await;
+    assert_eq!((kind(&failed), message(&failed)), ("E", "m"));
+    assert_eq!(failed.unwrap_err().error.stack_trace, Some(vec!["at x".to_owned()]));
+    assert_eq!(kind(&answer("200 Unhandled boom").await), "Unhandled");
+    let unmarked = answer(r#"200 - {"errorType":"E","errorMessage":"m"}"#).await;
+    assert_eq!(kind(&unmarked), "E");
+    let missing = answer("404 - gone").await;
+    assert_eq!(kind(&missing), "ResourceNotFoundException");
+    assert!(missing.unwrap_err().unreachable);
+    for status in ["500", "429", "307", "202"] {
+        let refused = answer(&format!("{status} - why")).await;
+        assert_eq!(kind(&refused), "Runtime.InvalidResponse", "{status}");
+        assert!(message(&refused).contains(status) && message(&refused).contains("why"), "{refused:?}");
+        assert!(!refused.unwrap_err().unreachable);
+    }
+    assert_eq!(kind(&answer("200 - large").await), "Function.ResponseSizeTooLarge");
+    assert_eq!(kind(&answer("200 - bytes").await), "Runtime.InvalidResponse");
+}
+
+#[tokio::test]
+async fn nobody_there_and_nobody_answering_are_crashes() {
+    let (address, _) = server().await;
+    let fixture = fixture();
+    let hanging = HandlerCall { timeout: Duration::from_millis(50), ..push(address, "200 - hang") };
+    assert_eq!(kind(&soon(fixture.handlers.call(hanging)).await), "Sandbox.Timedout");
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = closed.local_addr().unwrap();
+    drop(closed);
+    let refused = soon(fixture.handlers.call(push(address, "200 - x"))).await;
+    assert_eq!(kind(&refused), "Runtime.ConnectionError");
+    assert!(message(&refused).contains("refused"), "{refused:?}");
+    assert!(!refused.unwrap_err().unreachable);
+}
