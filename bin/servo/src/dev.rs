@@ -7,6 +7,7 @@ use servo_cli::{Failure, exit};
 use servo_server::config::{LogLevel, StoreConfig};
 use servo_store_sqlite::SqliteStore;
 
+use crate::functions::Given;
 use crate::ready::Announcement;
 use crate::{config, log, sample, start};
 
@@ -15,6 +16,7 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     config.server.bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     config.server.tls = None;
     config.auth.keys.clear();
+    config.auth.access_keys.clear();
     config.engines.mock = true;
     // The banner is the start's own word; the log begins where something is worth a look.
     config.log.level = LogLevel::Warn;
@@ -31,10 +33,15 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
         let in_ci = std::env::var_os("CI").is_some();
         Announcement::Banner { ephemeral: args.ephemeral, open: !args.no_open && !in_ci }
     };
-    start::run(config, announcement, async |runtime| {
+    let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    start::run(config, announcement, async |runtime, handlers| {
         if !args.no_sample {
             sample::start_on_empty_store(runtime).await;
         }
+        for function in &given {
+            function.begin(runtime, handlers).await?;
+        }
+        Ok(())
     })
     .await
 }

@@ -7,6 +7,7 @@ mod config;
 mod dev;
 mod doctor;
 mod folder;
+mod functions;
 mod log;
 mod ready;
 mod sabotage;

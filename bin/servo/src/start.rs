@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use servo_adapter::Adapter;
 use servo_adapter::mock::Mock;
+use servo_adapter_lambda::LambdaHandlers;
 use servo_bus_nats::NatsBus;
 use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
@@ -16,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
 use crate::stores::Opened;
 use crate::{config, log, sabotage, stores};
@@ -27,14 +29,14 @@ pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
     let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
-    run(config, announcement, async |_| {}).await
+    run(config, announcement, async |_, _| Ok(())).await
 }
 
 /// The whole life of a server. `begun` is called with the runtime once everything answers.
 pub(crate) async fn run(
     config: Config,
     announcement: Announcement,
-    begun: impl AsyncFnOnce(&Runtime),
+    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers) -> Result<(), Failure>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
@@ -42,6 +44,8 @@ pub(crate) async fn run(
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits).await?;
     let bus = bus(&config.bus).await?;
     let tasks = Tasks::on_tokio();
+    let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
+    let functions = Functions::new(&config, address, tls.is_some())?;
     let mut runtime_config = config.runtime.clone();
     sabotage::weaken_runtime(&mut runtime_config);
     let parts = servo_runtime::Parts {
@@ -51,20 +55,20 @@ pub(crate) async fn run(
         tasks: tasks.clone(),
         bus,
         adapters: adapters(&config.engines),
-        handlers: Arc::new(servo_adapter::handler::NoHandlers),
+        handlers: functions.handlers.clone(),
         config: runtime_config,
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
     if let Some(hints) = hints {
         tasks.spawn("hints", follow_hints(hints, runtime.clone()));
     }
-    let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
+    let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
         runtime: runtime.clone(),
         auth: config.auth(),
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
-        host: Arc::new(servo_server::host::NoHost),
+        host: Arc::new(Host(handlers.clone())),
         loopback: address.ip().is_loopback(),
         config: config.server.clone(),
         shutdown: shutdown.clone(),
@@ -79,13 +83,13 @@ pub(crate) async fn run(
         async move { serve(listener, tls, app, &connections).await }
     });
     until_ready(&runtime).await;
+    begun(&runtime, &handlers).await?;
     Ready { address, encrypted, config: &config }.announce(announcement);
-    begun(&runtime).await;
 
     let code = signals.first().await;
     tracing::info!("stopping; a second signal ends the process at once");
     tokio::select! {
-        () = stop(&shutdown, &serving, &runtime) => {}
+        () = stop(&shutdown, &serving, &runtime, &handlers) => {}
         _ = signals.first() => tracing::warn!("stopped by a second signal; work in flight is handed out again later"),
     }
     Ok(code)
@@ -107,8 +111,10 @@ async fn follow_hints(mut hints: watch::Receiver<u64>, runtime: Runtime) {
     }
 }
 
-/// No new requests, then no new work, then the store.
-async fn stop(shutdown: &Shutdown, serving: &Tasks, runtime: &Runtime) {
+/// No new work; handlers may answer what they have, for which they need the server; then no new requests, then the store.
+async fn stop(shutdown: &Shutdown, serving: &Tasks, runtime: &Runtime, handlers: &LambdaHandlers) {
+    runtime.engine().shutdown().trigger();
+    handlers.stop().await;
     shutdown.trigger();
     serving.idle().await;
     runtime.stop().await;

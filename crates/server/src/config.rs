@@ -4,6 +4,7 @@
 mod mask;
 mod overlay;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ pub struct Config {
     pub bus: BusConfig,
     pub auth: AuthConfig,
     pub engines: EnginesConfig,
+    pub functions: FunctionsConfig,
     pub log: LogConfig,
     pub runtime: RuntimeConfig,
 }
@@ -133,6 +135,23 @@ pub struct KeyConfig {
 pub struct EnginesConfig {
     /// The engine that only does what a plan's fields say. For trying things out.
     pub mock: bool,
+}
+
+/// Where workers ask for work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FunctionsConfig {
+    /// The address of this machine that workers of pull functions connect to. They show no credentials, so it should be one
+    /// that only they can reach.
+    pub listen_ip: IpAddr,
+    /// Fixed addresses, by function; the others get a free port at each start.
+    pub addresses: BTreeMap<String, SocketAddr>,
+}
+
+impl Default for FunctionsConfig {
+    fn default() -> Self {
+        Self { listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST), addresses: BTreeMap::new() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -11,6 +11,9 @@ use tokio::time::Instant;
 use super::{Hub, Outstanding};
 use crate::port::{Port, PortId, WorkerKind, WorkerView};
 
+/// An invocation, and the run that it belongs to.
+type Owner = (String, RunId);
+
 impl Hub {
     pub(crate) fn open(&self, kind: WorkerKind, address: SocketAddr) -> PortId {
         let mut state = self.state();
@@ -66,19 +69,19 @@ impl Hub {
 
     /// Whose line it is. What a line says itself counts only for invocations that this port's worker really had: a handler
     /// must not write into the logs of others.
-    pub(crate) fn owner_of_line(&self, port: PortId, named: Option<&str>, run: Option<&RunId>) -> Option<String> {
+    pub(crate) fn owner_of_line(&self, port: PortId, named: Option<&str>, run: Option<&RunId>) -> Option<Owner> {
         let state = self.state();
         let recent = &state.ports.get(&port)?.recent;
         let said = recent.iter().rev().find(|(id, of)| named.is_some_and(|n| n == id) || run.is_some_and(|r| r == of));
-        if let Some((id, _)) = said {
-            return Some(id.clone());
+        if let Some(said) = said {
+            return Some(said.clone());
         }
         let mut here = state.taken.iter().filter(|(_, taken)| taken.port == port).map(|(id, _)| id);
         match (here.next(), here.next()) {
-            (Some(only), None) => Some(only.clone()),
+            (Some(only), None) => recent.iter().rev().find(|(id, _)| id == only).cloned(),
             (Some(_), Some(_)) => None,
             // Lines and answers come on different ways: the answer may have been faster.
-            (None, _) => recent.back().map(|(id, _)| id.clone()),
+            (None, _) => recent.back().cloned(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What supervised workers write: line by line, cut at a limit, with the invocation they belong to where that is known.
 
-use servo_model::{TenantId, Timestamp};
+use servo_model::{RunId, TenantId, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::port::PortId;
@@ -29,6 +29,8 @@ pub struct CapturedLine {
     pub tenant: TenantId,
     pub function: String,
     pub request_id: Option<String>,
+    /// The run of that request.
+    pub run_id: Option<RunId>,
     /// What the line itself says, so not to be trusted beyond the tenant.
     pub execution_arn: Option<String>,
     pub source: Source,
@@ -78,10 +80,13 @@ fn emit(line: &mut Vec<u8>, source: Source, hub: &Hub, port: PortId, parts: &Par
     line.clear();
     let named = Named::read(&text);
     let run = named.execution_arn.as_deref().and_then(run_of);
+    let owner = hub.owner_of_line(port, named.request_id.as_deref(), run.as_ref());
+    let (request_id, run_id) = owner.unzip();
     parts.lines.line(CapturedLine {
         tenant: hub.tenant.clone(),
         function: hub.function.clone(),
-        request_id: hub.owner_of_line(port, named.request_id.as_deref(), run.as_ref()),
+        request_id,
+        run_id,
         execution_arn: named.execution_arn,
         source,
         text,

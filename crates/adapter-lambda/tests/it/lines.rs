@@ -46,12 +46,14 @@ async fn a_line_belongs_to_the_only_invocation_or_to_the_one_it_names() {
         tenant: tenant(),
         function: "f".to_owned(),
         request_id: Some("r1".to_owned()),
+        run_id: line.run_id.clone(),
         execution_arn: None,
         source: Source::Stdout,
         text: "hello".to_owned(),
         at: Timestamp::from_millis(NOW),
     };
     assert_eq!(line, expected);
+    assert!(line.run_id.is_some());
     let _second = writer.fixture.start(pull_call("r2"));
     soon(writer.fixture.next(writer.address)).await;
     assert_eq!(writer.write("whose?").await.request_id, None);

@@ -24,6 +24,9 @@ pub struct DevArgs {
     /// Print one JSON line with the addresses on stdout once ready
     #[arg(long)]
     pub ready_json: bool,
+    /// A function and its handler: NAME=URL to call, or NAME=./program to start as its worker; may be given again
+    #[arg(long, value_name = "NAME=TARGET")]
+    pub function: Vec<String>,
     /// Do not put a sample plan beside the data
     #[arg(long)]
     pub no_sample: bool,
