@@ -2,4 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod basics;
+mod crash;
+mod operations;
+mod properties;
 mod service;

@@ -6,6 +6,5 @@ mod rules;
 mod run;
 mod store;
 
-pub(crate) use clock::VirtualClock;
-pub(crate) use run::{Report, World};
-pub(crate) use store::{Call, Fault};
+pub(crate) use run::World;
+pub(crate) use store::Fault;

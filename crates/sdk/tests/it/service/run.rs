@@ -112,6 +112,19 @@ impl World {
         change(&mut self.lock().store.operations);
     }
 
+    /// Lets the process die where it is. The caller must not go on.
+    pub(crate) async fn crash(&self) -> ! {
+        self.lock().crashed = true;
+        loop {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Calls that came in, carried out or not.
+    pub(crate) fn attempts(&self) -> usize {
+        self.lock().attempts
+    }
+
     pub(crate) fn named(&self, name: &str) -> Recorded {
         let found = self.operations().into_iter().find(|operation| operation.name.as_deref() == Some(name));
         found.unwrap_or_else(|| panic!("no operation is called {name}"))
