@@ -60,3 +60,17 @@ fn a_wait_suspends() {
     assert_eq!(report.result.as_deref(), Some("0"));
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
+
+/// DX-001: the published example runs to its end, with one suspension for its wait.
+#[test]
+fn the_usage_example_runs() {
+    let world = World::new(r#"{"order_id":"o-1","amount":12.5}"#);
+    let report = world.run(crate::usage_example::on_json);
+    assert_eq!((report.status, report.invocations), (InvocationStatus::Succeeded, 2));
+    let result: serde_json::Value = serde_json::from_str(&report.result.unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "status": "completed", "order_id": "o-1", "transaction_id": "txn_123", "tracking_number": "TRK123456",
+    });
+    assert_eq!(result, expected);
+    assert_eq!(world.named("payment_confirmation").sub_type.as_deref(), Some("Wait"));
+}

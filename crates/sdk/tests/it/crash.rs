@@ -110,6 +110,7 @@ fn world() -> World {
 fn play(world: &World) -> (Option<String>, InvocationStatus, BTreeMap<(String, u32), usize>) {
     let runs = Runs::default();
     let report = world.run(async |_: (), ctx: DurableContext| everything(runs.clone(), ctx).await);
+    assert!(report.invocations > report.crashes + report.reinvocations, "the last one returned");
     (report.result, report.status, runs.take())
 }
 

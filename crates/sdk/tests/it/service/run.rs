@@ -107,11 +107,6 @@ impl World {
         self.lock().store.operations.clone()
     }
 
-    /// Changes the books by hand, as a fault of the program's author would.
-    pub(crate) fn edit(&self, change: impl FnOnce(&mut Vec<Recorded>)) {
-        change(&mut self.lock().store.operations);
-    }
-
     /// Lets the process die where it is. The caller must not go on.
     pub(crate) async fn crash(&self) -> ! {
         self.lock().crashed = true;
@@ -143,6 +138,7 @@ impl World {
     }
 
     /// Invokes until the execution is over.
+    #[expect(clippy::needless_pass_by_value, reason = "tests read better when they hand over what they made")]
     pub(crate) fn run_with<E, R>(&self, handler: impl Handler<E, R>, options: Options) -> Report
     where
         E: DeserializeOwned + Send,
