@@ -1,13 +1,16 @@
-//! The client of a Servo server, or of anything else that serves the durable execution API without signed requests.
+//! The client of a Servo server, of AWS Lambda, or of anything else that serves the durable execution API. Requests carry an
+//! API key, or a signature, or nothing.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::{Response, Url, header};
+use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::de::DeserializeOwned;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse};
 
+use crate::clock::{Clock as _, SystemClock};
 use crate::service::{DurableServiceClient, ServiceError};
+use crate::sigv4::{self, AwsCredentials, Signed};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -20,15 +23,22 @@ const API: &str = "2025-12-01";
 /// Where to look for the address, in this order. The first two are what AWS's own SDKs read.
 const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT_URL_LAMBDA", "AWS_ENDPOINT_URL", "SERVO_URL"];
 const TOKEN_VARIABLE: &str = "SERVO_TOKEN";
+const SERVICE: &str = "lambda";
 
 /// Clones share connections.
 #[derive(Debug, Clone)]
 pub struct ServoClient {
     http: reqwest::Client,
     base: Url,
+    keys: Option<AwsCredentials>,
 }
 
 impl ServoClient {
+    /// Signs every request, as AWS asks for.
+    pub fn signed(endpoint: &str, keys: AwsCredentials) -> Result<Self, ServiceError> {
+        Ok(Self { keys: Some(keys), ..Self::new(endpoint, None)? })
+    }
+
     /// `token` is an API key of the server; a development server asks for none.
     pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, ServiceError> {
         let unusable = |reason: String| ServiceError::Unreachable(format!("{endpoint:?} cannot be used: {reason}"));
@@ -57,27 +67,95 @@ impl ServoClient {
             builder = builder.tls_certs_only([]).no_proxy();
         }
         let http = builder.build().map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { http, base })
+        Ok(Self { http, base, keys: None })
     }
 
     /// By the variables that also configure AWS's own SDKs: `AWS_ENDPOINT_URL_LAMBDA` or `AWS_ENDPOINT_URL`, else
-    /// `SERVO_URL`; and `SERVO_TOKEN`.
+    /// `SERVO_URL`. With `SERVO_TOKEN` requests carry it; else they are signed when `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are set, and then the address may be left out: it is AWS's own.
     pub fn from_env() -> Result<Self, ServiceError> {
-        let Some(endpoint) = ENDPOINT_VARIABLES.iter().find_map(|name| variable(name)) else {
-            let names = ENDPOINT_VARIABLES.join(", ");
-            return Err(ServiceError::Unreachable(format!("no address is set; set one of {names}")));
-        };
-        Self::new(&endpoint, variable(TOKEN_VARIABLE).as_deref())
+        let endpoint = ENDPOINT_VARIABLES.iter().find_map(|name| variable(name));
+        let token = variable(TOKEN_VARIABLE);
+        let keys = credentials().filter(|_| token.is_none());
+        match (endpoint, keys) {
+            (Some(endpoint), None) => Self::new(&endpoint, token.as_deref()),
+            (Some(endpoint), Some(keys)) => Self::signed(&endpoint, keys),
+            (None, Some(keys)) => Self::signed(&format!("https://lambda.{}.amazonaws.com", keys.region), keys),
+            (None, None) => {
+                let names = ENDPOINT_VARIABLES.join(", ");
+                Err(ServiceError::Unreachable(format!("no address is set; set one of {names}")))
+            }
+        }
     }
 
-    fn url(&self, arn: &str, call: &str) -> Url {
-        let mut url = self.base.clone();
-        // The ARN is one segment: its slashes are encoded.
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend([API, "durable-executions", arn, call]);
-        }
-        url
+    /// The server's address.
+    pub fn endpoint(&self) -> &str {
+        self.base.as_str()
     }
+
+    /// A request for one call. The ARN is one segment of the path: its slashes are encoded.
+    fn request(
+        &self,
+        method: &Method,
+        (arn, call): (&str, &str),
+        query: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> RequestBuilder {
+        let mut url = self.base.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/{API}/durable-executions/{}/{call}", sigv4::encode(arn, false)));
+        let encoded = query.iter().map(|(name, value)| format!("{name}={}", sigv4::encode(value, false)));
+        let encoded = encoded.collect::<Vec<_>>().join("&");
+        url.set_query((!encoded.is_empty()).then_some(encoded.as_str()));
+        let mut request = self.http.request(method.clone(), url.clone());
+        let body = body.unwrap_or_default();
+        if let Some(keys) = &self.keys {
+            for (name, value) in sign(keys, method.as_str(), &url, query, &body) {
+                request = request.header(name, value);
+            }
+        }
+        if body.is_empty() { request } else { request.header(header::CONTENT_TYPE, JSON).body(body) }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The headers of a signed request.
+fn sign(
+    keys: &AwsCredentials,
+    method: &str,
+    url: &Url,
+    query: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<(&'static str, String)> {
+    // 2026-02-11T10:30:00.000Z without what AWS leaves out.
+    let time = SystemClock.now().to_string();
+    let time: String = time.chars().take(19).filter(|digit| !matches!(digit, '-' | ':')).chain(['Z']).collect();
+    let host = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or_default().to_owned(),
+    };
+    let mut headers = vec![("host", host.as_str()), ("x-amz-date", time.as_str())];
+    if !body.is_empty() {
+        headers.insert(0, ("content-type", JSON));
+    }
+    if let Some(token) = &keys.session_token {
+        headers.push(("x-amz-security-token", token));
+    }
+    let request = Signed { method, path: url.path(), query, headers: &headers, body };
+    let mut signed = vec![("authorization", sigv4::authorization(keys, SERVICE, &time, &request))];
+    signed.extend(keys.session_token.clone().map(|token| ("x-amz-security-token", token)));
+    signed.push(("x-amz-date", time));
+    signed
+}
+
+fn credentials() -> Option<AwsCredentials> {
+    Some(AwsCredentials {
+        access_key_id: variable("AWS_ACCESS_KEY_ID")?,
+        secret_access_key: variable("AWS_SECRET_ACCESS_KEY")?,
+        session_token: variable("AWS_SESSION_TOKEN"),
+        region: variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"))?,
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a worker's settings come from its environment, as Lambda sets them")]
@@ -88,13 +166,13 @@ fn variable(name: &str) -> Option<String> {
 #[async_trait]
 impl DurableServiceClient for ServoClient {
     async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
-        answer(self.http.post(self.url(arn, "checkpoint")).json(&request).send().await).await
+        let body = serde_json::to_vec(&request).map_err(|error| ServiceError::Unreadable(error.to_string()))?;
+        answer(self.request(&Method::POST, (arn, "checkpoint"), &[], Some(body)).send().await).await
     }
 
     async fn get_state(&self, arn: &str, token: &str, marker: &str) -> Result<GetStateResponse, ServiceError> {
-        let mut url = self.url(arn, "state");
-        url.query_pairs_mut().append_pair("CheckpointToken", token).append_pair("Marker", marker);
-        answer(self.http.get(url).send().await).await
+        let query = [("CheckpointToken", token), ("Marker", marker)];
+        answer(self.request(&Method::GET, (arn, "state"), &query, None).send().await).await
     }
 }
 

@@ -63,7 +63,8 @@
 //! - **Closures of `map` are not `async move`** when they capture: leave out `move`, they borrow from the handler.
 //! - **A step that failed in this invocation is tried again in the next one**, because its closure is used up.
 //!
-//! Features: `http` (default) has [`ServoClient`], the client of a Servo server; `lambda` has `run`, which serves
+//! Features: `http` (default) has [`ServoClient`], the client of a Servo server or,
+//! with signed requests, of AWS Lambda; `lambda` has `run`, which serves
 //! invocations of a Lambda Runtime API.
 
 mod batch;
@@ -89,6 +90,8 @@ mod plugin;
 mod pump;
 mod serdes;
 mod service;
+#[cfg(feature = "http")]
+mod sigv4;
 mod state;
 
 pub use async_trait::async_trait;
@@ -123,4 +126,6 @@ pub use servo_wire::lambda::{
     ErrorObject, GetStateResponse, InitialExecutionState, InvocationStatus, NewExecutionState, OperationAction,
     OperationStatus, OperationType, OperationUpdate,
 };
+#[cfg(feature = "http")]
+pub use sigv4::AwsCredentials;
 pub use state::ExecutionState;

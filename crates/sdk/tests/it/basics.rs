@@ -20,7 +20,8 @@ fn a_step_takes_sync_and_async_closures() {
     assert_eq!(report.result.as_deref(), Some("\"a123-7\""));
 }
 
-/// One call for each sequential step: its START travels with its outcome.
+/// One call for each sequential step: its START travels with its outcome. DX-081: each call needs the token of the last,
+/// and the service refuses a second one at a time.
 #[test]
 fn twenty_steps_cost_twenty_calls() {
     async fn handler(_: (), ctx: DurableContext) -> Result<u32, DurableError> {

@@ -234,3 +234,56 @@ fn a_wrong_event_fails() {
     let report = World::new("\"text\"").run(async |number: u32, _: DurableContext| Ok(number));
     assert_eq!(report.error.unwrap().error_type.as_deref(), Some("SerDesError"));
 }
+
+/// DX-080: nobody goes on before the service has accepted his record, and nobody at all when it refuses.
+#[test]
+fn nobody_goes_on_without_the_record() {
+    let world = World::new("null").fault(2, Fault::Refused);
+    let (behind, bodies) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let report = world.run(async |_: (), ctx: DurableContext| {
+        let one = async |number: usize| {
+            let recorded: usize = ctx
+                .step(
+                    |_| {
+                        bodies.fetch_add(1, Ordering::SeqCst);
+                        Ok(number)
+                    },
+                    None,
+                )
+                .await?;
+            assert!(!world.calls().is_empty(), "released before the call was carried out");
+            behind.fetch_add(1, Ordering::SeqCst);
+            let _: usize = ctx.step(|_| Ok(recorded), None).await?;
+            behind.fetch_add(100, Ordering::SeqCst);
+            Ok::<_, DurableError>(())
+        };
+        futures_util::future::try_join3(one(1), one(2), one(3)).await.map(|_| ())
+    });
+    assert_eq!((report.status, bodies.load(Ordering::SeqCst)), (InvocationStatus::Failed, 3));
+    assert_eq!(behind.load(Ordering::SeqCst), 3, "all three passed the first call and none the second");
+}
+
+/// DX-020: the defaults of every configuration.
+#[test]
+fn configurations_have_defaults() {
+    use servo_sdk::{
+        CallbackConfig, CheckpointBatcherConfig, CheckpointingMode, CompletionConfig, ContextConfig, InvokeConfig,
+        MapConfig, Options, ParallelConfig, StepSemantics,
+    };
+    let step = StepConfig::default();
+    assert!(step.retry_strategy.is_none() && step.serdes.is_none() && step.name.is_none());
+    assert_eq!(step.step_semantics, StepSemantics::AtLeastOncePerRetry);
+    let callback = CallbackConfig::default();
+    assert!(callback.timeout_seconds.is_none() && callback.heartbeat_timeout_seconds.is_none());
+    let invoke = InvokeConfig::<u32, u32>::default();
+    assert!(invoke.serdes_payload.is_none() && invoke.serdes_result.is_none() && invoke.tenant_id.is_none());
+    let map = MapConfig::default();
+    assert!(map.max_concurrency.is_none() && map.item_batcher.is_none() && map.serdes.is_none());
+    assert_eq!(map.completion_config, CompletionConfig::all_completed());
+    assert!(ParallelConfig::default().max_concurrency.is_none() && !ContextConfig::default().replay_children);
+    let options = Options::default();
+    assert_eq!(options.checkpointing_mode, CheckpointingMode::Batched);
+    let batcher = CheckpointBatcherConfig::default();
+    assert_eq!((batcher.max_batch_size_bytes, batcher.max_batch_operations), (750 * 1024, usize::MAX));
+    assert_eq!(batcher.max_batch_time, std::time::Duration::from_secs(1));
+}

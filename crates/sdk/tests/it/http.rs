@@ -48,7 +48,8 @@ fn request() -> CheckpointRequest {
 fn a_checkpoint_is_posted() {
     let answer = ("200 OK", "{\"CheckpointToken\":\"next\",\"NewExecutionState\":{\"Operations\":[]}}");
     let (asked, answer) = exchange(answer, async |client| client.checkpoint(ARN, request()).await);
-    let path = "/2025-12-01/durable-executions/arn:aws:lambda:eu-west-1:1:function:f:1%2Fdurable-execution%2Fn%2Fexec-1/checkpoint";
+    let arn = "arn%3Aaws%3Alambda%3Aeu-west-1%3A1%3Afunction%3Af%3A1%2Fdurable-execution%2Fn%2Fexec-1";
+    let path = format!("/2025-12-01/durable-executions/{arn}/checkpoint");
     assert!(asked.starts_with(&format!("POST {path} ")), "{asked}");
     assert!(asked.contains("authorization: Bearer key"), "{asked}");
     assert!(asked.ends_with("{\"CheckpointToken\":\"t\",\"ClientToken\":\"c\"}"), "{asked}");
@@ -94,4 +95,28 @@ fn a_server_that_is_not_there_is_unreachable() {
     });
     assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
     assert!(ServoClient::new("not an address", None).is_err());
+}
+
+/// DX-044: a signed request has the three headers that AWS looks for, and no secret.
+#[test]
+fn requests_can_be_signed() {
+    let keys = servo_sdk::AwsCredentials {
+        access_key_id: "AKID".into(),
+        secret_access_key: "secret".into(),
+        session_token: Some("session".into()),
+        region: "eu-west-1".into(),
+    };
+    let body = "{\"NewExecutionState\":{}}";
+    let (asked, _) = exchange(("200 OK", body), async |client| {
+        ServoClient::signed(client.endpoint(), keys.clone())?.checkpoint(ARN, request()).await
+    });
+    assert!(asked.contains("authorization: AWS4-HMAC-SHA256 Credential=AKID/2"), "{asked}");
+    assert!(
+        asked.contains(
+            "/eu-west-1/lambda/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token"
+        ),
+        "{asked}"
+    );
+    assert!(asked.contains("x-amz-security-token: session") && asked.contains("x-amz-date: 2"), "{asked}");
+    assert!(!asked.contains("secret\r"), "{asked}");
 }

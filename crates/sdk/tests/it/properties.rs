@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// DX-057 (property 8): totals of all constructors, and waits under a second are refused.
+    /// DX-019, DX-057 (property 8): totals of all constructors, and waits under a second are refused.
     #[test]
     fn durations_have_the_right_totals(n in 0_u64..100_000) {
         let cases = [
