@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::{process, workspace};
 
 /// Edges inside one layer that the architecture draws.
-const SAME_LAYER_EDGES: [(&str, &str); 1] = [("servo-model", "servo-canon")];
+const SAME_LAYER_EDGES: [(&str, &str); 2] = [("servo-model", "servo-canon"), ("servo-replay", "servo-wire")];
 
 /// External crates and the lowest layer that may use them: below, decisions are pure and compile in seconds.
 const LOWEST_LAYER: [(&str, u64); 13] = [

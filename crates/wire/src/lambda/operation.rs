@@ -36,6 +36,35 @@ pub struct Operation<T> {
     pub chained_invoke_details: Option<ChainedInvokeDetails>,
 }
 
+impl<T> Operation<T> {
+    /// The same operation with its times spelled another way.
+    pub fn with_time<U: From<T>>(self) -> Operation<U> {
+        Operation {
+            id: self.id,
+            parent_id: self.parent_id,
+            name: self.name,
+            operation_type: self.operation_type,
+            sub_type: self.sub_type,
+            start_timestamp: self.start_timestamp.into(),
+            end_timestamp: self.end_timestamp.map(U::from),
+            status: self.status,
+            execution_details: self.execution_details,
+            context_details: self.context_details,
+            step_details: self.step_details.map(|details| StepDetails {
+                attempt: details.attempt,
+                next_attempt_timestamp: details.next_attempt_timestamp.map(U::from),
+                result: details.result,
+                error: details.error,
+            }),
+            wait_details: self
+                .wait_details
+                .map(|details| WaitDetails { scheduled_end_timestamp: details.scheduled_end_timestamp.map(U::from) }),
+            callback_details: self.callback_details,
+            chained_invoke_details: self.chained_invoke_details,
+        }
+    }
+}
+
 /// A default that asks nothing of `T`.
 fn none<T>() -> Option<T> {
     None

@@ -1,0 +1,210 @@
+//! The client of a Servo server, of AWS Lambda, or of anything else that serves the durable execution API. Requests carry an
+//! API key, or a signature, or nothing.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::{Method, RequestBuilder, Response, Url, header};
+use serde::de::DeserializeOwned;
+use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse};
+
+use crate::clock::{Clock as _, SystemClock};
+use crate::service::{DurableServiceClient, ServiceError};
+use crate::sigv4::{self, AwsCredentials, Signed};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// The largest answer that is read into memory. A page of the state has some megabytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The beginning of a refusal that is not in the service's form.
+const EXCERPT_CHARS: usize = 200;
+const API: &str = "2025-12-01";
+
+/// Where to look for the address, in this order. The first two are what AWS's own SDKs read.
+const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT_URL_LAMBDA", "AWS_ENDPOINT_URL", "SERVO_URL"];
+const TOKEN_VARIABLE: &str = "SERVO_TOKEN";
+const SERVICE: &str = "lambda";
+
+/// Clones share connections.
+#[derive(Debug, Clone)]
+pub struct ServoClient {
+    http: reqwest::Client,
+    base: Url,
+    keys: Option<AwsCredentials>,
+}
+
+impl ServoClient {
+    /// Signs every request, as AWS asks for.
+    pub fn signed(endpoint: &str, keys: AwsCredentials) -> Result<Self, ServiceError> {
+        Ok(Self { keys: Some(keys), ..Self::new(endpoint, None)? })
+    }
+
+    /// `token` is an API key of the server; a development server asks for none.
+    pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, ServiceError> {
+        let unusable = |reason: String| ServiceError::Unreachable(format!("{endpoint:?} cannot be used: {reason}"));
+        let base = Url::parse(endpoint).map_err(|error| unusable(error.to_string()))?;
+        if base.cannot_be_a_base() || base.host_str().is_none() {
+            return Err(unusable("give an address such as http://127.0.0.1:4400".to_owned()));
+        }
+        let mut headers = header::HeaderMap::new();
+        if let Some(token) = token {
+            let mut value = header::HeaderValue::from_str(&format!("Bearer {token}"))
+                .map_err(|_| unusable("the token has characters that a header cannot carry".to_owned()))?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        // Fails when a provider is installed already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("servo-sdk/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(ANSWER_TIMEOUT)
+            // A redirect would carry the key elsewhere.
+            .redirect(reqwest::redirect::Policy::none())
+            .default_headers(headers);
+        if base.scheme() == "http" {
+            // No TLS, so the system's certificates need not be there, nor be read.
+            builder = builder.tls_certs_only([]).no_proxy();
+        }
+        let http = builder.build().map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { http, base, keys: None })
+    }
+
+    /// By the variables that also configure AWS's own SDKs: `AWS_ENDPOINT_URL_LAMBDA` or `AWS_ENDPOINT_URL`, else
+    /// `SERVO_URL`. With `SERVO_TOKEN` requests carry it; else they are signed when `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are set, and then the address may be left out: it is AWS's own.
+    pub fn from_env() -> Result<Self, ServiceError> {
+        let endpoint = ENDPOINT_VARIABLES.iter().find_map(|name| variable(name));
+        let token = variable(TOKEN_VARIABLE);
+        let keys = credentials().filter(|_| token.is_none());
+        match (endpoint, keys) {
+            (Some(endpoint), None) => Self::new(&endpoint, token.as_deref()),
+            (Some(endpoint), Some(keys)) => Self::signed(&endpoint, keys),
+            (None, Some(keys)) => Self::signed(&format!("https://lambda.{}.amazonaws.com", keys.region), keys),
+            (None, None) => {
+                let names = ENDPOINT_VARIABLES.join(", ");
+                Err(ServiceError::Unreachable(format!("no address is set; set one of {names}")))
+            }
+        }
+    }
+
+    /// The server's address.
+    pub fn endpoint(&self) -> &str {
+        self.base.as_str()
+    }
+
+    /// A request for one call. The ARN is one segment of the path: its slashes are encoded.
+    fn request(
+        &self,
+        method: &Method,
+        (arn, call): (&str, &str),
+        query: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> RequestBuilder {
+        let mut url = self.base.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/{API}/durable-executions/{}/{call}", sigv4::encode(arn, false)));
+        let encoded = query.iter().map(|(name, value)| format!("{name}={}", sigv4::encode(value, false)));
+        let encoded = encoded.collect::<Vec<_>>().join("&");
+        url.set_query((!encoded.is_empty()).then_some(encoded.as_str()));
+        let mut request = self.http.request(method.clone(), url.clone());
+        let body = body.unwrap_or_default();
+        if let Some(keys) = &self.keys {
+            for (name, value) in sign(keys, method.as_str(), &url, query, &body) {
+                request = request.header(name, value);
+            }
+        }
+        if body.is_empty() { request } else { request.header(header::CONTENT_TYPE, JSON).body(body) }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The headers of a signed request.
+fn sign(
+    keys: &AwsCredentials,
+    method: &str,
+    url: &Url,
+    query: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<(&'static str, String)> {
+    // 2026-02-11T10:30:00.000Z without what AWS leaves out.
+    let time = SystemClock.now().to_string();
+    let time: String = time.chars().take(19).filter(|digit| !matches!(digit, '-' | ':')).chain(['Z']).collect();
+    let host = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or_default().to_owned(),
+    };
+    let mut headers = vec![("host", host.as_str()), ("x-amz-date", time.as_str())];
+    if !body.is_empty() {
+        headers.insert(0, ("content-type", JSON));
+    }
+    if let Some(token) = &keys.session_token {
+        headers.push(("x-amz-security-token", token));
+    }
+    let request = Signed { method, path: url.path(), query, headers: &headers, body };
+    let mut signed = vec![("authorization", sigv4::authorization(keys, SERVICE, &time, &request))];
+    signed.extend(keys.session_token.clone().map(|token| ("x-amz-security-token", token)));
+    signed.push(("x-amz-date", time));
+    signed
+}
+
+fn credentials() -> Option<AwsCredentials> {
+    Some(AwsCredentials {
+        access_key_id: variable("AWS_ACCESS_KEY_ID")?,
+        secret_access_key: variable("AWS_SECRET_ACCESS_KEY")?,
+        session_token: variable("AWS_SESSION_TOKEN"),
+        region: variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"))?,
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a worker's settings come from its environment, as Lambda sets them")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[async_trait]
+impl DurableServiceClient for ServoClient {
+    async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
+        let body = serde_json::to_vec(&request).map_err(|error| ServiceError::Unreadable(error.to_string()))?;
+        answer(self.request(&Method::POST, (arn, "checkpoint"), &[], Some(body)).send().await).await
+    }
+
+    async fn get_state(&self, arn: &str, token: &str, marker: &str) -> Result<GetStateResponse, ServiceError> {
+        let query = [("CheckpointToken", token), ("Marker", marker)];
+        answer(self.request(&Method::GET, (arn, "state"), &query, None).send().await).await
+    }
+}
+
+async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Result<T, ServiceError> {
+    let mut response = response.map_err(|error| unreachable(&error))?;
+    let status = response.status();
+    let name = response.headers().get("x-amzn-errortype").and_then(|name| name.to_str().ok());
+    // Some services put an address behind the name.
+    let name = name.and_then(|name| name.split(':').next()).map(str::to_owned);
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(ServiceError::Unreadable(format!("it is longer than {ANSWER_BYTES_MAX} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    if status.is_success() {
+        return serde_json::from_slice(&body).map_err(|error| ServiceError::Unreadable(error.to_string()));
+    }
+    let message = match serde_json::from_slice::<ErrorBody>(&body) {
+        Ok(error) if !error.text().is_empty() => error.text().to_owned(),
+        _ => String::from_utf8_lossy(&body).chars().take(EXCERPT_CHARS).collect(),
+    };
+    let code = name.unwrap_or_else(|| status.canonical_reason().unwrap_or("Unknown").to_owned());
+    Err(ServiceError::Refused { status: status.as_u16(), code, message })
+}
+
+/// The innermost cause says more than the outermost.
+fn unreachable(error: &reqwest::Error) -> ServiceError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    ServiceError::Unreachable(cause.to_string())
+}
