@@ -110,6 +110,7 @@ fn check_run(run_id: &str, plan: &Value, events: &[Value], findings: &mut Vec<St
     }
     let steps = plan["steps"].as_array().map_or(0, Vec::len);
     if done.len() != steps {
-        finding(format!("{} of {steps} steps completed", done.len()));
+        let cause = events.iter().find(|event| event["eventType"] == "RunFailed").map(|event| &event["rootCause"]);
+        finding(format!("{} of {steps} steps completed, {cause:?}", done.len()));
     }
 }
