@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a command line program")]
 #![expect(clippy::disallowed_methods, reason = "benchmarks read the clock and the environment")]
 
+mod durable;
 mod fold;
 mod history;
 mod machine;
@@ -20,7 +21,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, server.
+    /// Only these: machine, sqlite, postgres, fold, history, durable, server.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -55,6 +56,9 @@ fn main() -> Result<()> {
     }
     if wanted("history") {
         history::run(&args, &runtime)?;
+    }
+    if wanted("durable") {
+        durable::run(&args, &runtime)?;
     }
     if wanted("postgres") {
         postgres::run(&args, &runtime)?;
