@@ -9,9 +9,7 @@ use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, TenantId};
 use servo_runtime::executions::{Executions, StartFunction};
 use servo_runtime::{Ids, InProcessBus, Parts, RuntimeConfig, SystemClock, Tasks};
-use servo_sdk::{
-    DurableContext, DurableError, DurableServiceClient, Options, ServiceError, async_trait, handle,
-};
+use servo_sdk::{DurableContext, DurableError, DurableServiceClient, Options, ServiceError, async_trait, handle};
 use servo_store::Store;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse};
 use tokio::runtime::Runtime;

@@ -72,6 +72,23 @@ impl Failure {
         Self { exit: servo_client::exit_code(problem.status), what, hint, problem: Some(Box::new(problem)) }
     }
 
+    /// A refusal of the Lambda API. Its name is the code, so that scripts match the words that AWS's tools use.
+    fn lambda(status: u16, name: &str, message: String, request_id: Option<String>) -> Self {
+        let problem = Problem {
+            kind: "about:blank".to_owned(),
+            title: message.clone(),
+            status,
+            detail: None,
+            instance: None,
+            code: name.to_owned(),
+            request_id,
+            errors: Vec::new(),
+            retry_after: None,
+        };
+        let hint = hint::for_lambda(&problem);
+        Self { exit: servo_client::exit_code(status), what: message, hint, problem: Some(Box::new(problem)) }
+    }
+
     /// What to do next, in one line.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -135,6 +152,9 @@ impl From<servo_client::Error> for Failure {
         let (exit, what) = (error.exit_code(), error.to_string());
         match error {
             servo_client::Error::Api { problem, .. } => Self { exit, ..Self::problem(*problem) },
+            servo_client::Error::Lambda { status, name, message, request_id } => {
+                Self { exit, ..Self::lambda(status, &name, message, request_id) }
+            }
             servo_client::Error::Unreachable { .. } => {
                 Self::new(exit, what).hint("start a server with `servo dev`, or name one with --server or SERVO_SERVER")
             }
@@ -206,6 +226,23 @@ code RUN_NOT_FOUND, request req_7
         let document: serde_json::Value = serde_json::from_str(&failure.document()).unwrap();
         assert_eq!(document["code"], "UNREACHABLE");
         assert!(failure.text(Paint::new(false)).contains("servo dev"));
+    }
+
+    #[test]
+    fn a_refusal_of_the_lambda_api_says_what_to_do() {
+        let failure = Failure::from(servo_client::Error::Lambda {
+            status: 404,
+            name: "ResourceNotFoundException".to_owned(),
+            message: "Function not found: f".to_owned(),
+            request_id: Some("req_7".to_owned()),
+        });
+        assert_eq!(failure.exit, exit::NOT_FOUND);
+        let expected = "\
+error: Function not found: f
+next: GET /v1/functions lists the functions that are registered
+code ResourceNotFoundException, request req_7
+";
+        assert_eq!(failure.text(Paint::new(false)), expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
 use serde::de::DeserializeOwned;
 use servo_wire::Problem;
+use servo_wire::lambda::ErrorBody;
 
 use crate::answer::Answer;
 use crate::error::Error;
@@ -12,6 +13,8 @@ use crate::error::Error;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For answers that the server has at hand. Long work (verification, retention, backups, streams) has no limit of its own.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// For an invocation that is waited for: a little more than the server waits for it.
+const INVOCATION_TIMEOUT: Duration = Duration::from_secs(16 * 60);
 /// The largest JSON answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The beginning of an answer that is no problem document, as far as an error shows it.
@@ -45,6 +48,7 @@ pub struct Client {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     Usual,
+    Invocation,
     Endless,
 }
 
@@ -108,6 +112,7 @@ impl Client {
     pub(crate) async fn exchange(&self, request: RequestBuilder, patience: Patience) -> Result<Response, Error> {
         let request = match patience {
             Patience::Usual => request.timeout(ANSWER_TIMEOUT),
+            Patience::Invocation => request.timeout(INVOCATION_TIMEOUT),
             Patience::Endless => request,
         };
         request.send().await.map_err(|error| self.unreachable(&error))
@@ -147,12 +152,16 @@ impl Client {
 
     pub(crate) async fn refusal(&self, response: Response) -> Error {
         let status = response.status();
-        let header = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let request_id = header(&response, "x-request-id");
+        let error_type = header(&response, "x-amzn-errortype");
         let instance = response.url().path().to_owned();
         // The status alone is an answer; what the body adds is welcome.
         let body = self.text(response).await.unwrap_or_default();
-        let mut problem = serde_json::from_str(&body).unwrap_or_else(|_| made_up(status, instance, &body));
-        problem.request_id = problem.request_id.or(header);
+        if let Some(name) = error_type {
+            return lambda_refusal(status, &name, &body, request_id);
+        }
+        let mut problem: Problem = serde_json::from_str(&body).unwrap_or_else(|_| made_up(status, instance, &body));
+        problem.request_id = problem.request_id.or(request_id);
         Error::Api { status: status.as_u16(), problem: Box::new(problem) }
     }
 
@@ -160,6 +169,20 @@ impl Client {
         let reason = if error.is_timeout() { "timed out".to_owned() } else { innermost(error) };
         Error::Unreachable { server: self.server().to_owned(), reason }
     }
+}
+
+/// A header of an answer, if it is there and text.
+pub(crate) fn header(response: &Response, name: &str) -> Option<String> {
+    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// The header may carry a namespace after a colon, which says nothing.
+fn lambda_refusal(status: StatusCode, name: &str, body: &str, request_id: Option<String>) -> Error {
+    let name = name.split(':').next().unwrap_or_default().to_owned();
+    let said = serde_json::from_str::<ErrorBody>(body).ok();
+    let said = said.map(|body| body.text().to_owned()).filter(|text| !text.is_empty());
+    let message = said.unwrap_or_else(|| format!("the server answered {status}: {name}"));
+    Error::Lambda { status: status.as_u16(), name, message, request_id }
 }
 
 /// A problem for an answer that is none, such as a proxy's page.

@@ -25,7 +25,7 @@ pub struct RunFilter {
     pub cursor: Option<String>,
 }
 
-type Reply<T> = Result<Answer<T>, Error>;
+pub(crate) type Reply<T> = Result<Answer<T>, Error>;
 
 impl Client {
     pub async fn start_run(&self, request: &StartRunRequest) -> Reply<StartedRun> {
@@ -152,11 +152,15 @@ impl Client {
         self.text(response).await
     }
 
-    async fn get<T: serde::de::DeserializeOwned>(&self, path: &str, query: &[(&str, Option<String>)]) -> Reply<T> {
+    pub(crate) async fn get<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> Reply<T> {
         self.json(self.request(Method::GET, path, query), Patience::Usual).await
     }
 
-    async fn post<T: serde::de::DeserializeOwned>(
+    pub(crate) async fn post<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,

@@ -9,6 +9,9 @@ pub enum Error {
     /// The server said no.
     #[error("{}", said(.problem))]
     Api { status: u16, problem: Box<Problem> },
+    /// The Lambda API said no, in that API's words.
+    #[error("{message}")]
+    Lambda { status: u16, name: String, message: String, request_id: Option<String> },
     /// No answer: whether the request was executed is unknown.
     #[error("{server} does not answer: {reason}")]
     Unreachable { server: String, reason: String },
@@ -37,7 +40,7 @@ fn said(problem: &Problem) -> String {
 impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Api { status, .. } => exit_code(*status),
+            Error::Api { status, .. } | Error::Lambda { status, .. } => exit_code(*status),
             Error::Unreachable { .. } => 9,
             Error::Setup { .. } => 2,
             Error::Decode { .. } | Error::File { .. } => 1,
@@ -47,14 +50,18 @@ impl Error {
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Error::Api { problem, .. } => Some(problem),
-            Error::Unreachable { .. } | Error::Decode { .. } | Error::Setup { .. } | Error::File { .. } => None,
+            Error::Lambda { .. }
+            | Error::Unreachable { .. }
+            | Error::Decode { .. }
+            | Error::Setup { .. }
+            | Error::File { .. } => None,
         }
     }
 
     /// Whether the same request may succeed later, without anybody changing anything.
     pub fn is_transient(&self) -> bool {
         match self {
-            Error::Api { status, .. } => matches!(status, 429 | 502 | 503 | 504),
+            Error::Api { status, .. } | Error::Lambda { status, .. } => matches!(status, 429 | 502 | 503 | 504),
             Error::Unreachable { .. } => true,
             Error::Decode { .. } | Error::Setup { .. } | Error::File { .. } => false,
         }
@@ -96,8 +103,8 @@ mod tests {
 2: SCHEMA_VALIDATION_FAILED MALFORMED_JSON INVALID_CURSOR INVALID_PARAMETER PLAN_DIGEST_MISMATCH \
 PLAN_SOURCE_NOT_ALLOWED RUN_REQUEST_MISMATCH METHOD_NOT_ALLOWED
 3: UNAUTHENTICATED FORBIDDEN
-4: RUN_NOT_FOUND STEP_NOT_FOUND NOT_FOUND DISPATCH_NOT_FOUND
-5: IDEMPOTENCY_KEY_EXISTS RUN_EXISTS ILLEGAL_TRANSITION SIGNAL_REJECTED ATTEMPT_SUPERSEDED ORPHANED_TASK RUN_CLOSED \
+4: RUN_NOT_FOUND FUNCTION_NOT_FOUND STEP_NOT_FOUND NOT_FOUND DISPATCH_NOT_FOUND
+5: IDEMPOTENCY_KEY_EXISTS RUN_EXISTS FUNCTION_IN_USE ILLEGAL_TRANSITION SIGNAL_REJECTED ATTEMPT_SUPERSEDED ORPHANED_TASK RUN_CLOSED \
 RUN_QUARANTINED AUTHORITY_HELD AUTHORITY_NOT_HELD AUTHORITY_FENCED DISPATCH_ILLEGAL_MOVE STORE_IN_USE
 6: OVERLOADED LIMIT_EXCEEDED
 9: PLAN_SOURCE_UNAVAILABLE WRITE_BUDGET_EXCEEDED STORE_UNAVAILABLE STORE_FULL SHUTTING_DOWN

@@ -153,7 +153,7 @@ async fn read(client: &Client, response: &mut Response) -> Result<Vec<u8>, Error
 }
 
 #[expect(clippy::disallowed_methods, reason = "waits for another process; no decision depends on it")]
-async fn pause(duration: Duration) {
+pub(crate) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 

@@ -10,6 +10,10 @@ mod endpoints;
 mod error;
 mod file;
 mod follow;
+mod functions;
+mod lambda;
+mod lines;
+mod path;
 mod sse;
 
 pub use answer::Answer;
@@ -18,3 +22,5 @@ pub use endpoints::RunFilter;
 pub use error::{Error, exit_code};
 pub use file::{AtomicFile, IfExists};
 pub use follow::{Followed, Follower};
+pub use lambda::{ExecutionFilter, HistoryFilter, Invocation, Invoked, execution_arn, run_of_arn};
+pub use lines::LineFollower;

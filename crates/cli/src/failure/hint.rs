@@ -6,6 +6,8 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
     let fixed = match problem.code.as_str() {
         "RUN_NOT_FOUND" => "`servo runs list` shows the runs that are there",
         "RUN_EXISTS" => "`servo runs delete RUN` makes room for the file, if it is to replace the run that is there",
+        "FUNCTION_NOT_FOUND" => FUNCTIONS,
+        "FUNCTION_IN_USE" => "wait until the runs have ended, or stop them: `servo runs list --plan NAME`",
         "STEP_NOT_FOUND" => "`servo runs get RUN` shows the steps of a run",
         "ILLEGAL_TRANSITION" | "SIGNAL_REJECTED" | "RUN_CLOSED" => "`servo runs get RUN` shows where the run stands",
         "RUN_QUARANTINED" => "`servo runs terminate RUN` ends it without reading its log",
@@ -30,6 +32,26 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         },
     };
     Some(fixed.replace("RUN`", &format!("{}`", run(problem).unwrap_or("RUN"))))
+}
+
+const FUNCTIONS: &str = "GET /v1/functions lists the functions that are registered";
+
+/// What to do about a refusal of the Lambda API, by its name.
+pub(super) fn for_lambda(problem: &Problem) -> Option<String> {
+    let fixed = match problem.code.as_str() {
+        "ResourceNotFoundException" if problem.title.starts_with("Function not found") => FUNCTIONS,
+        "ResourceNotFoundException" => "`servo runs list` shows the runs that are there",
+        "ResourceConflictException" => "`servo runs list` shows where the run stands",
+        "DurableExecutionAlreadyStartedException" => "use another name, or repeat the earlier invocation unchanged",
+        "InvalidRequestContentException" => "send JSON",
+        "RequestTooLargeException" => "send less, or a reference to data that is kept elsewhere",
+        "TooManyRequestsException" => "try again in a moment",
+        "UnrecognizedClientException" => "give a key with --token or SERVO_TOKEN",
+        "AccessDeniedException" => "use a key that has the role for this",
+        _ if problem.status >= 500 => return Some(server_fault(problem)),
+        _ => return None,
+    };
+    Some(fixed.to_owned())
 }
 
 /// The run that the request was about, so that a hint can be copied.

@@ -5,4 +5,5 @@
 mod answers;
 mod backup;
 mod follow;
+mod functions;
 mod server;
