@@ -2,6 +2,7 @@
 //!
 //! Every command shows an example before anything else; a test parses each of them.
 
+mod functions;
 mod local;
 mod runs;
 mod runtime;
@@ -12,6 +13,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use functions::{
+    AliasArgs, CallbackArg, CallbacksCommand, ExecutionArg, ExecutionListArgs, ExecutionsCommand, FailArgs,
+    FunctionArg, FunctionListArgs, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, StopArgs, SucceedArgs,
+};
 pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use runs::{
     DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
@@ -121,6 +126,15 @@ pub enum Command {
     /// Start, watch and control runs
     #[command(subcommand, visible_alias = "run", before_help = "Example:\n  servo runs list --status failed")]
     Runs(RunsCommand),
+    /// Register functions, run them, and read what they write
+    #[command(subcommand, visible_alias = "function", before_help = "Example:\n  servo functions list")]
+    Functions(FunctionsCommand),
+    /// Look at durable executions of functions, and stop them
+    #[command(subcommand, visible_alias = "execution", before_help = "Example:\n  servo executions list orders")]
+    Executions(ExecutionsCommand),
+    /// Answer callbacks that executions wait for
+    #[command(subcommand, visible_alias = "callback", before_help = "Example:\n  servo callbacks succeed QUFBQQ==")]
+    Callbacks(CallbacksCommand),
     /// The runtime contract: authority, dispatches, replay, readiness
     #[command(subcommand, before_help = "Example:\n  servo runtime snapshot -o json")]
     Runtime(RuntimeCommands),

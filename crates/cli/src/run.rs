@@ -7,8 +7,8 @@ use servo_model::codes;
 use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
-    Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, ExecArgs, Format, Global, RunsCommand,
-    RuntimeCommands, StoreArgs, StoreCommand,
+    Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, ExecArgs, ExecutionsCommand, Format,
+    FunctionsCommand, Global, RunsCommand, RuntimeCommands, StoreArgs, StoreCommand,
 };
 use crate::commands;
 use crate::failure::{Failure, exit};
@@ -36,6 +36,9 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Config(ConfigCommand::Print(args)) => return Ok(Next::Local(Local::ConfigPrint(args))),
         Command::Doctor(args) => return Ok(Next::Local(Local::Doctor(args))),
         Command::Runs(command) => commands::runs::run(&session(&global)?, command).await?,
+        Command::Functions(command) => commands::functions::run(&session(&global)?, command).await?,
+        Command::Executions(command) => commands::functions::executions(&session(&global)?, command).await?,
+        Command::Callbacks(command) => commands::functions::callbacks(&session(&global)?, command).await?,
         Command::Runtime(command) => return runtime(&global, command).await,
         Command::Store(args) => return store(&global, args).await,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
@@ -123,6 +126,9 @@ fn has_ids(command: &Command) -> bool {
     match command {
         Command::Runs(RunsCommand::Export(_)) => false,
         Command::Runs(_) | Command::Alerts(_) | Command::DeadLetters(DeadLettersCommand::List(_)) => true,
+        Command::Functions(command) => !matches!(command, FunctionsCommand::Remove(_) | FunctionsCommand::Logs(_)),
+        Command::Executions(command) => matches!(command, ExecutionsCommand::List(_) | ExecutionsCommand::Get(_)),
+        Command::Callbacks(_) => false,
         Command::Store(args) => matches!(args.command, StoreCommand::Verify),
         Command::DeadLetters(DeadLettersCommand::Redrive(_))
         | Command::Dev(_)

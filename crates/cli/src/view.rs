@@ -4,6 +4,7 @@ mod alerts;
 mod dead_letters;
 mod doctor;
 mod event;
+mod functions;
 mod runs;
 mod runtime;
 mod snapshot;
@@ -12,6 +13,7 @@ mod version;
 
 pub use crate::output::style::Style;
 pub use doctor::{Check, CheckStatus, Diagnosis};
+pub use functions::Answered;
 pub use store::{BackupDone, RestoreDone};
 pub use version::VersionReport;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servo_model::ids::Name;
-use servo_model::{Invalid, RunId, SignalId, StepId, Timestamp};
+use servo_model::{AliasName, FunctionName, Invalid, RunId, SignalId, StepId, Timestamp};
 
 use super::runs::Target;
 
@@ -37,6 +37,19 @@ pub(super) fn signal_id(text: &str) -> Result<SignalId, Invalid> {
 
 pub(super) fn name(text: &str) -> Result<Name, Invalid> {
     Name::parse(text)
+}
+
+pub(super) fn function_name(text: &str) -> Result<FunctionName, Invalid> {
+    FunctionName::parse(text)
+}
+
+pub(super) fn alias_name(text: &str) -> Result<AliasName, Invalid> {
+    AliasName::parse(text)
+}
+
+/// A run or an ARN, as an ARN.
+pub(super) fn execution(text: &str) -> Result<String, String> {
+    crate::commands::functions::arn_of(text)
 }
 
 #[cfg(test)]

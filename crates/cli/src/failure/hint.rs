@@ -7,7 +7,9 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         "RUN_NOT_FOUND" => "`servo runs list` shows the runs that are there",
         "RUN_EXISTS" => "`servo runs delete RUN` makes room for the file, if it is to replace the run that is there",
         "FUNCTION_NOT_FOUND" => FUNCTIONS,
-        "FUNCTION_IN_USE" => "wait until the runs have ended, or stop them: `servo runs list --plan NAME`",
+        "FUNCTION_IN_USE" => {
+            "wait until the runs have ended, or stop them: `servo functions show NAME` tells how many each version has"
+        }
         "STEP_NOT_FOUND" => "`servo runs get RUN` shows the steps of a run",
         "ILLEGAL_TRANSITION" | "SIGNAL_REJECTED" | "RUN_CLOSED" => "`servo runs get RUN` shows where the run stands",
         "RUN_QUARANTINED" => "`servo runs terminate RUN` ends it without reading its log",
@@ -34,7 +36,7 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
     Some(fixed.replace("RUN`", &format!("{}`", run(problem).unwrap_or("RUN"))))
 }
 
-const FUNCTIONS: &str = "GET /v1/functions lists the functions that are registered";
+const FUNCTIONS: &str = "`servo functions list` shows what is registered";
 
 /// What to do about a refusal of the Lambda API, by its name.
 pub(super) fn for_lambda(problem: &Problem) -> Option<String> {

@@ -80,6 +80,23 @@ servo runs export
 servo runs import
 servo runs terminate
 servo runs delete
+servo functions
+servo functions register
+servo functions list
+servo functions show
+servo functions alias
+servo functions remove
+servo functions invoke
+servo functions logs
+servo executions
+servo executions list
+servo executions get
+servo executions history
+servo executions stop
+servo callbacks
+servo callbacks succeed
+servo callbacks fail
+servo callbacks heartbeat
 servo runtime
 servo runtime exec
 servo runtime snapshot
