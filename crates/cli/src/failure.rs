@@ -239,7 +239,7 @@ code RUN_NOT_FOUND, request req_7
         assert_eq!(failure.exit, exit::NOT_FOUND);
         let expected = "\
 error: Function not found: f
-next: GET /v1/functions lists the functions that are registered
+next: `servo functions list` shows what is registered
 code ResourceNotFoundException, request req_7
 ";
         assert_eq!(failure.text(Paint::new(false)), expected);
