@@ -18,8 +18,8 @@ use tokio::sync::OnceCell;
 use crate::stats::median;
 use crate::{Args, sqlite};
 
-const STEPS: u32 = 10;
-const LONG: u32 = 1_000;
+const STEPS: i64 = 10;
+const LONG: i64 = 1_000;
 const CONCURRENT: usize = 64;
 
 /// The engine as a client, without a server between.
@@ -57,8 +57,13 @@ impl Handlers for Workflows {
     }
 }
 
+/// A negative number is a wait of so many seconds.
 /// As many steps as its input says, each with a result of 100 bytes; the time of each hundred at the end.
-async fn workflow(steps: u32, ctx: DurableContext) -> Result<Vec<u64>, DurableError> {
+async fn workflow(steps: i64, ctx: DurableContext) -> Result<Vec<u64>, DurableError> {
+    if steps < 0 {
+        ctx.wait(servo_sdk::Duration::from_seconds(steps.unsigned_abs()), None).await?;
+        return Ok(Vec::new());
+    }
     let result = "x".repeat(98);
     let mut times = Vec::new();
     let mut start = Instant::now();
@@ -72,7 +77,14 @@ async fn workflow(steps: u32, ctx: DurableContext) -> Result<Vec<u64>, DurableEr
     Ok(times)
 }
 
-async fn start(store: Arc<dyn Store>) -> Result<(servo_runtime::Runtime, Executions)> {
+pub(crate) async fn start(store: Arc<dyn Store>) -> Result<(servo_runtime::Runtime, Executions)> {
+    start_with(store, 1_000_000).await
+}
+
+/// With so many active executions allowed.
+pub(crate) async fn start_with(store: Arc<dyn Store>, active: u32) -> Result<(servo_runtime::Runtime, Executions)> {
+    let mut config = RuntimeConfig::default();
+    config.overload.default.active_runs_max = active;
     let workflows = Arc::new(Workflows::default());
     let runtime = servo_runtime::Runtime::start(Parts {
         store: store.clone(),
@@ -82,7 +94,7 @@ async fn start(store: Arc<dyn Store>) -> Result<(servo_runtime::Runtime, Executi
         bus: Arc::new(InProcessBus::default()),
         adapters: Vec::new(),
         handlers: workflows.clone(),
-        config: RuntimeConfig::default(),
+        config,
     })
     .await?;
     let executions = runtime.executions().clone();
@@ -95,7 +107,8 @@ async fn start(store: Arc<dyn Store>) -> Result<(servo_runtime::Runtime, Executi
     Ok((runtime, executions))
 }
 
-async fn run_one(executions: &Executions, steps: u32) -> Result<String> {
+/// Starts one; a negative input waits.
+pub(crate) async fn begin(executions: &Executions, input: i64) -> Result<servo_model::RunId> {
     let tenant = TenantId::default_tenant();
     let function = executions.resolve(&tenant, "bench", None).await?;
     let begun = executions
@@ -104,13 +117,18 @@ async fn run_one(executions: &Executions, steps: u32) -> Result<String> {
             subject: "bench".to_owned(),
             function,
             name: None,
-            input: Some(steps.to_string()),
+            input: Some(input.to_string()),
             tenant_id: None,
             trace: None,
             synchronous: true,
         })
         .await?;
-    let ended = executions.wait(&tenant, &begun.run_id, Duration::from_secs(600)).await?.context("did not end")?;
+    Ok(begun.run_id)
+}
+
+async fn run_one(executions: &Executions, steps: i64) -> Result<String> {
+    let (tenant, run_id) = (TenantId::default_tenant(), begin(executions, steps).await?);
+    let ended = executions.wait(&tenant, &run_id, Duration::from_secs(600)).await?.context("did not end")?;
     anyhow::ensure!(ended.error.is_none(), "the workflow failed: {:?}", ended.error);
     ended.result.context("no result")
 }
@@ -152,7 +170,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
         engine.stop().await;
         anyhow::Ok((many, one, times, long))
     })?;
-    let steps = f64::from(STEPS);
+    let steps = STEPS as f64;
     println!("## Durable functions, engine in the program (SQLite)\n");
     println!("| {STEPS}-step workflows, results of 100 bytes | steps/s | p50 per step µs |\n|---|---|---|");
     println!("| {CONCURRENT} at once | {:.0} | |", many * steps);

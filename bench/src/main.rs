@@ -14,6 +14,7 @@ mod rows;
 mod server;
 mod sqlite;
 mod stats;
+mod waits;
 
 use anyhow::Result;
 use clap::Parser;
@@ -21,7 +22,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, durable, server.
+    /// Only these: machine, sqlite, postgres, fold, history, durable, waits, server.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -59,6 +60,9 @@ fn main() -> Result<()> {
     }
     if wanted("durable") {
         durable::run(&args, &runtime)?;
+    }
+    if wanted("waits") {
+        waits::run(&args, &runtime)?;
     }
     if wanted("postgres") {
         postgres::run(&args, &runtime)?;

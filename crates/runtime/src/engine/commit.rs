@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servo_machine::{Action, Command, Decision, Refusal, decide};
 use servo_model::event::{EventBody, idempotency_key};
-use servo_model::{Event, RunId, RunState, StepStatus, Timestamp};
+use servo_model::{Event, RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::{EventOutcome, TimerChange};
 use servo_store::resync::load_state;
@@ -191,6 +191,7 @@ impl Engine {
         leave_out(&absent, &mut stream);
         let outcome =
             Outcome { run_id: order.run_id.clone(), recorded: events.len(), refusal: decision.refusal, view: () };
+        let (counted, now_is) = (tenant.clone(), state.status);
         let ends = !visible.0.is_terminal() && state.status.is_terminal();
         let first = events.first().map(|event| event.event_id);
         stream.events = events;
@@ -224,6 +225,13 @@ impl Engine {
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
         *hot = Some(Hot { timer, ..Hot::new(state, tenant) });
         self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
+        let before = (expected != Expected::New).then_some(visible.0);
+        self.inner.admissions.moved(&counted, before, now_is);
+        for action in &decision.actions {
+            if let Action::Spawn(spawn) = action {
+                self.inner.admissions.moved(&spawn.start.context.tenant_id, None, RunStatus::Running);
+            }
+        }
         if ends {
             self.inner.endings.tell(&order.run_id);
         }

@@ -28,7 +28,7 @@ impl Engine {
         }
         let under_way = self.inner.admissions.enter(&tenant);
         let rule = self.inner.config.overload_for(tenant.as_str(), &start.start.function);
-        let active = self.inner.store.count_active(&tenant, rule.active_runs_max).await?;
+        let active = self.count_active(&tenant, rule.active_runs_max).await?;
         let (active, delay) = (active.saturating_add(under_way.before), Duration::from_millis(rule.delay_ms));
         let now = self.now();
         start.admission = admit(rule.policy, active, rule.active_runs_max, delay, now)

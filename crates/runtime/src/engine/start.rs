@@ -142,7 +142,7 @@ impl Engine {
         let admission = match request.not_before.filter(|at| *at > now) {
             Some(until) => servo_machine::Admission::Delay { until },
             None => {
-                let active = self.inner.store.count_active(tenant, rule.active_runs_max).await?;
+                let active = self.count_active(tenant, rule.active_runs_max).await?;
                 let active = active.saturating_add(under_way);
                 admit(rule.policy, active, rule.active_runs_max, delay, now)
                     .map_err(|overload| Error::Overloaded { retry_after: overload.retry_after })?

@@ -1,0 +1,134 @@
+//! Waits: how late their ends are recorded and the next invocation comes, and what suspended executions cost in memory.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use servo_model::event::EventBody;
+use servo_model::operation::OperationType;
+use servo_store::{Position, Store};
+use tokio::runtime::Runtime;
+
+use crate::durable::{self, begin};
+use crate::stats::percentile;
+use crate::{Args, sqlite};
+
+const WAITS: usize = 10_000;
+const OVER: Duration = Duration::from_secs(10);
+const SECONDS: i64 = 2;
+
+pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
+    lateness(args, runtime)?;
+    memory(args, runtime)
+}
+
+fn lateness(args: &Args, runtime: &Runtime) -> Result<()> {
+    let dir = tempfile::tempdir_in(&args.dir)?;
+    let store: Arc<dyn Store> = Arc::new(sqlite::open(dir.path())?);
+    let (early, ends, invocations) = runtime.block_on(async {
+        let (engine, executions) = durable::start(store.clone()).await?;
+        let from = Instant::now();
+        for number in 0..WAITS {
+            let due = OVER.mul_f64(number as f64 / WAITS as f64);
+            tokio::time::sleep(due.saturating_sub(from.elapsed())).await;
+            let executions = executions.clone();
+            tokio::spawn(async move { begin(&executions, -SECONDS).await });
+        }
+        let measured = loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let measured = measure(store.as_ref()).await?;
+            if measured.2.len() >= WAITS || from.elapsed() > OVER * 6 {
+                break measured;
+            }
+        };
+        engine.stop().await;
+        anyhow::Ok(measured)
+    })?;
+    println!("## Waits (SQLite): {WAITS} of {SECONDS} s, started over {} s\n", OVER.as_secs());
+    println!("| | p50 ms | p99 ms | goal |\n|---|---|---|---|");
+    println!("| the end is recorded late by | {:.0} | {:.0} | ≤ 50 |", percentile(&ends, 0.5), percentile(&ends, 0.99));
+    let (p50, p99) = (percentile(&invocations, 0.5), percentile(&invocations, 0.99));
+    println!("| the next invocation is late by | {p50:.0} | {p99:.0} | ≤ 250 |");
+    println!("\n{} of {WAITS} ended, {early} early.\n", ends.len());
+    Ok(())
+}
+
+/// Ends that were early, and how late ends and next invocations were, by the store's clock.
+async fn measure(store: &dyn Store) -> Result<(usize, Vec<f64>, Vec<f64>)> {
+    let (mut due, mut ends, mut invocations, mut early) = (std::collections::HashMap::new(), Vec::new(), Vec::new(), 0);
+    let mut position = Position::START;
+    loop {
+        let page = store.read_log(position, 10_000).await?;
+        if page.events.is_empty() {
+            return Ok((early, ends, invocations));
+        }
+        for stored in &page.events {
+            let event = stored.decode().map_err(|invalid| anyhow::anyhow!("{invalid}"))?;
+            match &event.body {
+                EventBody::OperationUpdated(body) if body.operation_type == OperationType::Wait => {
+                    let end = event.at().as_millis() + i64::try_from(body.seconds.unwrap_or(0))? * 1_000;
+                    due.insert(event.run_id.clone(), end);
+                }
+                EventBody::OperationResolved(_) => {
+                    if let Some(end) = due.get(&event.run_id) {
+                        let late = event.emitted_at.as_millis() - end;
+                        early += usize::from(late < 0);
+                        ends.push(late as f64);
+                    }
+                }
+                EventBody::HandlerInvoked(body) if body.invocation == 2 => {
+                    if let Some(end) = due.get(&event.run_id) {
+                        invocations.push((event.emitted_at.as_millis() - end) as f64);
+                    }
+                }
+                _ => {}
+            }
+        }
+        position = page.next;
+    }
+}
+
+const SUSPENDED: usize = 100_000;
+
+fn memory(args: &Args, runtime: &Runtime) -> Result<()> {
+    let dir = tempfile::tempdir_in(&args.dir)?;
+    let store: Arc<dyn Store> = Arc::new(sqlite::open(dir.path())?);
+    let before = resident()?;
+    let (after, seconds) = runtime.block_on(async {
+        let (engine, executions) = durable::start_with(store.clone(), 1_000_000).await?;
+        let from = Instant::now();
+        let lanes = (0..64).map(|lane| {
+            let executions = executions.clone();
+            tokio::spawn(async move {
+                for _ in (lane..SUSPENDED).step_by(64) {
+                    begin(&executions, -86_400).await?;
+                }
+                anyhow::Ok(())
+            })
+        });
+        for lane in lanes.collect::<Vec<_>>() {
+            lane.await??;
+        }
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let open = store.backlog().await?;
+            if open.pending == 0 && open.notified == 0 {
+                break;
+            }
+        }
+        let (after, seconds) = (resident()?, from.elapsed().as_secs_f64());
+        engine.stop().await;
+        anyhow::Ok((after, seconds))
+    })?;
+    println!("| {SUSPENDED} suspended executions | |\n|---|---|");
+    println!("| resident memory before / with them, MB (goal ≤ 150) | {before:.0} / {after:.0} |");
+    println!("| started and suspended per second | {:.0} |\n", SUSPENDED as f64 / seconds);
+    Ok(())
+}
+
+/// Megabytes of this process that are in memory.
+fn resident() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
+}
