@@ -6,6 +6,7 @@ extern crate servo_sdk as aws_durable_execution_sdk;
 
 mod basics;
 mod client;
+mod examples;
 mod restart;
 mod stores;
 // Formatting would change what is to stay unchanged.
