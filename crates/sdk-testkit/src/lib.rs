@@ -41,3 +41,8 @@ mod run;
 pub use faults::Crash;
 pub use kit::{Answer, Kit};
 pub use outcome::Outcome;
+
+/// The guide's code is compiled and run with this crate's documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/durable-functions.md")]
+struct Guide;
