@@ -66,19 +66,19 @@ impl Builder {
         R: Serialize + Send + 'static,
         H: Handler<E, R> + 'static,
     {
-        self.function_with(name, handler, FunctionSpec::new(Reach::InProcess))
+        self.function_with(name, handler, &FunctionSpec::new(Reach::InProcess))
     }
 
     /// The same with timeouts and retention of its own. How it is reached is always this process.
     #[must_use]
-    pub fn function_with<E, R, H>(mut self, name: &str, handler: H, spec: FunctionSpec) -> Self
+    pub fn function_with<E, R, H>(mut self, name: &str, handler: H, spec: &FunctionSpec) -> Self
     where
         E: DeserializeOwned + Send + 'static,
         R: Serialize + Send + 'static,
         H: Handler<E, R> + 'static,
     {
         if self.functions.add(name, handler) {
-            let spec = FunctionSpec { reach: Reach::InProcess, durable: true, ..spec };
+            let spec = FunctionSpec { reach: Reach::InProcess, durable: true, ..spec.clone() };
             self.specs.insert(name.to_owned(), spec);
         } else {
             self.twice.get_or_insert_with(|| name.to_owned());

@@ -139,7 +139,7 @@ impl World<'_> {
                 Err(error) => panic!("the engine does not start: {error}"),
             };
             host.connect(runtime.executions().clone());
-            match self.follow(runtime.executions()).await {
+            match Box::pin(self.follow(runtime.executions())).await {
                 Ok(read) => read,
                 Err(refused) => panic!("the engine refuses: {refused}"),
             }

@@ -53,6 +53,15 @@ async fn on_sqlite() {
     works_on(Servo::builder().sqlite(folder.path())).await;
 }
 
+/// The database is this test's own: no other test of the workspace uses the one that the server was made with.
+#[tokio::test]
+async fn on_postgres() {
+    #[expect(clippy::disallowed_methods, reason = "the address of the server comes from whoever started it")]
+    let url = std::env::var("SERVO_TEST_POSTGRES_URL");
+    let url = url.expect("SERVO_TEST_POSTGRES_URL is not set: run `cargo xtask with -- cargo nextest run`");
+    works_on(Servo::builder().postgres(url)).await;
+}
+
 #[tokio::test]
 async fn two_programs_on_one_folder_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();

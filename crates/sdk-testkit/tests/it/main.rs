@@ -1,5 +1,4 @@
 //! The kit from outside: what it can let go wrong, and that it notices.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 // The published example uses the SDK by this name.
 extern crate servo_sdk as aws_durable_execution_sdk;
