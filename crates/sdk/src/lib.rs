@@ -116,7 +116,7 @@ pub use lambda::{run, run_with};
 pub use logger::{LogContext, LogLevel, Logger, ScopedLogger, TracingLogger};
 pub use ops::{Branch, Callback, StepContext, WaitForConditionContext, branch};
 pub use options::Options;
-pub use plugin::{AttemptInfo, InvocationEnd, InvocationInfo, OperationInfo, Plugin};
+pub use plugin::{AttemptInfo, Interceptor, InvocationEnd, InvocationInfo, OperationInfo, Plugin};
 pub use serdes::{JsonSerDes, SerDes, SerDesContext, SerDesError, ValueSerDes};
 pub use service::{DurableServiceClient, ServiceError, Verdict};
 pub use servo_replay::{Failure, Jitter, RetryContext, RetryDecision, RetryStrategy};

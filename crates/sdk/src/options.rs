@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{CheckpointBatcherConfig, CheckpointingMode};
 use crate::logger::{Logger, TracingLogger};
-use crate::plugin::Plugin;
+use crate::plugin::{Interceptor, Plugin};
 
 #[derive(Clone)]
 pub struct Options {
@@ -15,6 +15,8 @@ pub struct Options {
     pub batcher: CheckpointBatcherConfig,
     pub logger: Arc<dyn Logger>,
     pub plugins: Vec<Arc<dyn Plugin>>,
+    /// Fails attempts of steps on purpose. For tests.
+    pub interceptor: Option<Arc<dyn Interceptor>>,
     pub clock: Arc<dyn Clock>,
     /// How often a failed call is repeated before the invocation is given up.
     pub call_attempts_max: u32,
@@ -31,6 +33,7 @@ impl Default for Options {
             batcher: CheckpointBatcherConfig::default(),
             logger: Arc::new(TracingLogger),
             plugins: Vec::new(),
+            interceptor: None,
             clock: Arc::new(SystemClock),
             call_attempts_max: 8,
             stay_awake: Duration::ZERO,

@@ -82,6 +82,12 @@ pub trait Plugin: Send + Sync {
     }
 }
 
+/// Says whether an attempt of a step may run at all. Unlike a plugin it changes what happens, so it belongs in tests.
+pub trait Interceptor: Send + Sync {
+    /// An error stands for the body's own: the body does not run, and the retry strategy decides what follows.
+    fn before_attempt(&self, info: &AttemptInfo) -> Result<(), BoxError>;
+}
+
 pub(crate) fn call(plugins: &[Arc<dyn Plugin>], hook: &'static str, run: impl Fn(&dyn Plugin) -> HookResult) {
     for plugin in plugins {
         match std::panic::catch_unwind(AssertUnwindSafe(|| run(plugin.as_ref()))) {

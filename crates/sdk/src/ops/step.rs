@@ -123,8 +123,22 @@ where
 {
     let context = StepContext::new(op.clone(), attempt);
     attempt_hook(op, attempt, None, None);
+    if let Some(interceptor) = &op.state.options().interceptor {
+        interceptor.before_attempt(&attempt_info(op, attempt)).map_err(DurableError::from_user)?;
+    }
     let _running = op.state.running();
     panic::guard(async move { func(context).into_future().await }).await
+}
+
+fn attempt_info(op: &Op, attempt: u32) -> AttemptInfo {
+    AttemptInfo {
+        durable_execution_arn: op.state.arn().to_owned(),
+        operation_id: op.id.clone(),
+        name: op.identity.name.clone(),
+        attempt,
+        error: None,
+        retry_after_seconds: None,
+    }
 }
 
 /// `outcome` is none at the beginning of an attempt.
@@ -132,14 +146,8 @@ pub(super) fn attempt_hook(op: &Op, attempt: u32, outcome: Option<Option<&ErrorO
     if op.state.options().plugins.is_empty() {
         return;
     }
-    let info = AttemptInfo {
-        durable_execution_arn: op.state.arn().to_owned(),
-        operation_id: op.id.clone(),
-        name: op.identity.name.clone(),
-        attempt,
-        error: outcome.flatten().cloned(),
-        retry_after_seconds: retry,
-    };
+    let info =
+        AttemptInfo { error: outcome.flatten().cloned(), retry_after_seconds: retry, ..attempt_info(op, attempt) };
     match outcome {
         None => op.state.hook("on_attempt_start", |plugin| plugin.on_attempt_start(&info)),
         Some(_) => op.state.hook("on_attempt_end", |plugin| plugin.on_attempt_end(&info)),

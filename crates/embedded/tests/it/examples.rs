@@ -1,0 +1,113 @@
+//! Every example runs by itself, and comes to the same result when the program dies at any checkpoint.
+
+use serde::Serialize;
+use servo_sdk::DurableContext;
+use servo_sdk_testkit::{Answer, Kit};
+
+#[expect(dead_code, reason = "the example's own main is not called")]
+#[path = "../../examples/approval.rs"]
+mod approval;
+#[expect(dead_code, reason = "the example's own main is not called")]
+#[path = "../../examples/embedded.rs"]
+mod embedded;
+#[expect(dead_code, reason = "the example's own main is not called")]
+#[path = "../../examples/fan_out.rs"]
+mod fan_out;
+#[expect(dead_code, reason = "the example's own main is not called")]
+#[path = "../../examples/order_saga.rs"]
+mod order_saga;
+#[expect(dead_code, reason = "the example's own main is not called")]
+#[path = "../../examples/polling.rs"]
+mod polling;
+
+/// The same result whatever happens, and no recorded step runs again.
+fn survives(kit: &Kit, function: &str, input: impl Serialize + Clone, most_runs: usize) {
+    let calm = kit.run(function, input.clone());
+    assert!(calm.result.is_some(), "{:?}", calm.error);
+    assert!(calm.attempts.values().all(|count| *count == 1), "{:?}", calm.attempts);
+    let crashed = kit.run_with_every_crash(function, input);
+    assert!(crashed.len() >= 4, "too few checkpoints to be worth it");
+    for (n, when, outcome) in crashed {
+        assert_eq!(outcome.result, calm.result, "{when:?} checkpoint {n}");
+        assert_eq!(outcome.crashes, 1, "{when:?} checkpoint {n}");
+        assert_eq!(outcome.reruns, Vec::<String>::new(), "{when:?} checkpoint {n}");
+        assert!(outcome.attempts.values().all(|count| *count <= most_runs), "{when:?} {n}: {:?}", outcome.attempts);
+    }
+}
+
+fn order(address: &str) -> order_saga::Order {
+    order_saga::Order { id: "o-1".to_owned(), cents: 1_250, address: address.to_owned() }
+}
+
+#[tokio::test]
+async fn an_order_is_placed_or_undone() {
+    let placed = order_saga::demo().await.unwrap();
+    assert_eq!((placed[0].status.as_str(), placed[0].undone.len()), ("placed", 0));
+    assert_eq!(placed[1].status, "undone: there is no address");
+    assert_eq!(placed[1].undone, ["charge payment-o-2-1250", "reserve reservation-o-2"]);
+}
+
+/// DX-050, R6, R12
+#[test]
+fn an_order_survives_crashes() {
+    let kit = Kit::new().handler("order", order_saga::order_saga);
+    survives(&kit, "order", order("Baker Street"), 2);
+    survives(&kit, "order", order(""), 2);
+    let kit = kit.fail_step("charge", 1, "the bank is closed").fail_step("undo charge", 1, "still closed");
+    survives(&kit, "order", order(""), 2);
+}
+
+#[tokio::test]
+async fn an_expense_is_approved() {
+    assert_eq!(approval::demo().await.unwrap(), "paid 4200 cents, approved by Grace");
+}
+
+/// DX-050, R6, R12
+#[test]
+fn an_approval_survives_crashes() {
+    let handler = |cents: u64, ctx: DurableContext| approval::expense(cents, ctx, |_| Ok(()));
+    let kit = Kit::new().handler("expense", handler);
+    let decision = approval::Decision { approved: true, by: "Grace".to_owned() };
+    let day = std::time::Duration::from_secs(86_400);
+    survives(&kit.clone().on_callback_after("approval", day, Answer::succeed(&decision)), "expense", 4_200, 2);
+    survives(&kit.clone().on_callback("approval", Answer::succeed(&decision)), "expense", 4_200, 2);
+    let nobody = kit.run("expense", 4_200);
+    assert!(nobody.value::<String>().starts_with("not paid"), "{:?}", nobody.result);
+    assert!((2 * day..3 * day).contains(&nobody.elapsed), "{:?}", nobody.elapsed);
+}
+
+#[tokio::test]
+async fn pages_are_counted() {
+    assert_eq!(fan_out::demo().await.unwrap(), fan_out::Report { words: 18, unreadable: 1 });
+}
+
+/// DX-050, R6, R12
+#[test]
+fn a_map_survives_crashes() {
+    survives(&Kit::new().handler("count", fan_out::count_words), "count", fan_out::pages(), 2);
+}
+
+#[tokio::test]
+async fn an_export_is_waited_for() {
+    assert_eq!(polling::demo().await.unwrap(), "export-orders is ready");
+}
+
+/// DX-050, R6, R12
+#[test]
+fn polling_survives_crashes() {
+    survives(&Kit::new().handler("export", polling::export), "export", "orders", 2);
+}
+
+#[tokio::test]
+async fn the_embedded_program_says_the_same_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = embedded::demo(folder.path()).await.unwrap();
+    assert_eq!(said, "Hello Ada, your name has 3 letters");
+    assert_eq!(embedded::demo(folder.path()).await.unwrap(), said);
+}
+
+/// DX-050, R6, R12
+#[test]
+fn a_greeting_survives_crashes() {
+    survives(&Kit::new().handler("greet", embedded::greet), "greet", "Ada", 2);
+}
