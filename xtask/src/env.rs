@@ -9,10 +9,14 @@
 //! | `SERVO_TEST_PG_BIN` | folder with `initdb`, `pg_ctl`, `postgres`, `psql`, `pgbench` |
 //! | `SERVO_TEST_PG_ACCOUNT` | only when run as root: the account that servers must run as, since Postgres refuses root |
 //! | `SERVO_TEST_NATS_SERVER` | path of the `nats-server` program |
+//! | `SERVO_TEST_PYTHON` | Python with AWS's own packages, see `peers.rs` |
+//! | `SERVO_TEST_NODE` | Node for AWS's JavaScript SDK |
+//! | `SERVO_TEST_NODE_DIR` | the folder that holds `node_modules` with that SDK |
 
 mod account;
 pub(crate) mod guard;
 mod install;
+mod peers;
 mod place;
 mod postgres;
 
@@ -48,6 +52,15 @@ impl Environment {
             ("SERVO_TEST_PG_BIN", tools.postgres_bin.into_os_string()),
             ("SERVO_TEST_NATS_SERVER", tools.nats_server.into_os_string()),
         ];
+        match peers::ensure() {
+            Ok(peers) => variables.extend([
+                ("SERVO_TEST_PYTHON", peers.python.into_os_string()),
+                ("SERVO_TEST_NODE", peers.node.into_os_string()),
+                ("SERVO_TEST_NODE_DIR", peers.node_dir.into_os_string()),
+            ]),
+            // Everything else can be tested without the network.
+            Err(error) => println!("warning: {error:#}; tests with AWS's packages will fail"),
+        }
         if let Some(account) = account {
             variables.push(("SERVO_TEST_PG_ACCOUNT", account.name.into()));
         }

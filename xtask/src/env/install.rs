@@ -28,7 +28,7 @@ struct Need {
     is_there: fn() -> bool,
 }
 
-const NEEDS: [Need; 3] = [
+const NEEDS: [Need; 5] = [
     Need { what: "PostgreSQL server 15 or newer", packages: &["postgresql"], is_there: || postgres_bin().is_some() },
     Need { what: "nats-server", packages: &["nats-server"], is_there: || nats_server().is_some() },
     // Compiles the library that drops unsynced writes in power-cut tests.
@@ -37,6 +37,13 @@ const NEEDS: [Need; 3] = [
         packages: &["gcc", "libc6-dev"],
         is_there: || process::find_program("gcc").or_else(|| process::find_program("cc")).is_some(),
     },
+    // Both only install AWS's packages into the build's folder.
+    Need {
+        what: "Python 3 with venv",
+        packages: &["python3", "python3-venv"],
+        is_there: || process::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])),
+    },
+    Need { what: "npm", packages: &["npm"], is_there: || process::find_program("npm").is_some() },
 ];
 
 /// Every program that tests need, installed if it was missing.

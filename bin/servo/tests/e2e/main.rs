@@ -7,6 +7,7 @@ mod bus;
 mod contract;
 mod crash;
 mod operate;
+mod peers;
 mod readers;
 mod support;
 mod tls;

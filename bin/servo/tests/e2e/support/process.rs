@@ -25,8 +25,14 @@ pub(crate) fn binary() -> Command {
 impl Servo {
     /// `servo dev` on a folder.
     pub(crate) fn dev(data: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
+        Self::dev_with(data, &[], variables)
+    }
+
+    /// The same with more arguments, such as `--function`.
+    pub(crate) fn dev_with(data: &Path, more: &[&str], variables: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = binary();
         command.args(["dev", "--port", "0", "--no-open", "--no-sample", "--ready-json", "--data-dir"]).arg(data);
+        command.args(more);
         Self::spawn(command, variables)
     }
 
