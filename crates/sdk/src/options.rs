@@ -16,6 +16,8 @@ pub struct Options {
     pub logger: Arc<dyn Logger>,
     pub plugins: Vec<Arc<dyn Plugin>>,
     pub clock: Arc<dyn Clock>,
+    /// Write log records of contexts also while they walk through the past, to see which code runs again.
+    pub replay_logging: bool,
     /// How often a failed call is repeated before the invocation is given up.
     pub call_attempts_max: u32,
     /// Stay for a wait or retry that is due so soon, instead of suspending. None by default.
@@ -32,6 +34,7 @@ impl Default for Options {
             logger: Arc::new(TracingLogger),
             plugins: Vec::new(),
             clock: Arc::new(SystemClock),
+            replay_logging: false,
             call_attempts_max: 8,
             stay_awake: Duration::ZERO,
             external_poll: Duration::from_secs(10),
