@@ -73,6 +73,11 @@ impl<T> BatchResult<T> {
         Ok(self.items.iter().filter_map(|item| item.result.as_ref()).collect())
     }
 
+    /// Failed if any branch has failed, whatever the rules tolerate.
+    pub fn status(&self) -> BatchItemStatus {
+        if self.has_failures() { BatchItemStatus::Failed } else { BatchItemStatus::Succeeded }
+    }
+
     pub fn success_count(&self) -> usize {
         self.succeeded().len()
     }

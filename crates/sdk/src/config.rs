@@ -75,8 +75,25 @@ pub struct MapConfig {
     pub max_concurrency: Option<usize>,
     pub item_batcher: Option<ItemBatcher>,
     pub completion_config: CompletionConfig,
-    /// For the items' results and the whole.
+    /// For the whole, and for the items' results unless they have their own.
     pub serdes: Option<ValueSerDes>,
+    pub item_serdes: Option<ValueSerDes>,
+    /// What timelines call an item; `map-item-0` and so on without. Groups of a batcher have names of their own.
+    pub item_namer: Option<ItemNamer>,
+    pub nesting: Nesting,
+}
+
+/// From an item and its index to a name.
+pub type ItemNamer = Arc<dyn Fn(&serde_json::Value, usize) -> String + Send + Sync>;
+
+/// Whether each item or branch is an operation of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Nesting {
+    #[default]
+    Nested,
+    /// What an item does is recorded right under the map or parallel: fewer records, and no outcome of a single item in
+    /// the history.
+    Flat,
 }
 
 #[derive(Clone, Default)]
@@ -84,7 +101,12 @@ pub struct ParallelConfig {
     pub name: Option<String>,
     pub max_concurrency: Option<usize>,
     pub completion_config: CompletionConfig,
+    /// For the whole, and for the branches' results unless they have their own.
     pub serdes: Option<ValueSerDes>,
+    pub item_serdes: Option<ValueSerDes>,
+    /// What timelines call the branches, in their order; `parallel-branch-0` and so on where there is none.
+    pub branch_names: Vec<String>,
+    pub nesting: Nesting,
 }
 
 #[derive(Clone, Default)]

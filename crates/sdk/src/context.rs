@@ -16,44 +16,52 @@ use crate::{DurableError, serdes};
 pub struct DurableContext {
     pub(crate) state: Arc<ExecutionState>,
     ids: Arc<Ids>,
+    /// Under which operation everything here is recorded. Ids follow it, except in a flat branch.
+    parent: Option<Arc<str>>,
 }
 
 impl fmt::Debug for DurableContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurableContext")
             .field("arn", &self.state.arn())
-            .field("parent_id", &self.ids.parent())
+            .field("parent_id", &self.parent)
             .finish_non_exhaustive()
     }
 }
 
 impl DurableContext {
     pub(crate) fn root(state: Arc<ExecutionState>) -> Self {
-        Self { state, ids: Arc::new(Ids::new(None)) }
+        Self { state, ids: Arc::new(Ids::new(None)), parent: None }
     }
 
     pub(crate) fn child(op: &Op) -> Self {
-        Self { state: op.state.clone(), ids: Arc::new(Ids::new(Some(op.id.clone()))) }
+        Self { parent: Some(op.id.as_str().into()), ..Self::flat(op) }
+    }
+
+    /// A branch that is no operation itself: its place gives the ids, and the operation around it is the parent.
+    pub(crate) fn flat(op: &Op) -> Self {
+        let ids = Arc::new(Ids::new(Some(op.id.clone())));
+        Self { state: op.state.clone(), ids, parent: op.identity.parent_id.as_deref().map(Into::into) }
     }
 
     /// Called where the user calls, not where the future is polled: ids follow the program's order.
     pub(crate) fn op(&self, kind: (OperationType, SubType), name: Option<&str>) -> Op {
-        Op::new(self.state.clone(), self.ids.mint(), self.ids.parent(), kind, name)
+        Op::new(self.state.clone(), self.ids.mint(), self.parent_id(), kind, name)
     }
 
     /// The operation of a branch, whose place is its index and not the moment it starts.
     pub(crate) fn branch_op(&self, index: usize, kind: (OperationType, SubType), name: Option<&str>) -> Op {
         let id = operation_id(self.ids.parent(), index as u64 + 1);
-        Op::new(self.state.clone(), id, self.ids.parent(), kind, name)
+        Op::new(self.state.clone(), id, self.parent_id(), kind, name)
     }
 
     pub fn durable_execution_arn(&self) -> &str {
         self.state.arn()
     }
 
-    /// The id of the context's own operation; none for the handler's.
+    /// The id of the operation under which the context records; none for the handler's.
     pub fn parent_id(&self) -> Option<&str> {
-        self.ids.parent()
+        self.parent.as_deref()
     }
 
     pub fn execution_state(&self) -> &ExecutionState {

@@ -99,8 +99,8 @@ pub use batch::{BatchItem, BatchItemStatus, BatchResult, CompletionReason};
 pub use clock::{Clock, SystemClock};
 pub use config::{
     Backoff, CallbackConfig, CheckpointBatcherConfig, CheckpointingMode, CompletionConfig, ContextConfig, InvokeConfig,
-    ItemBatcher, MapConfig, ParallelConfig, StepConfig, StepSemantics, WaitDecision, WaitForCallbackConfig,
-    WaitForConditionConfig,
+    ItemBatcher, ItemNamer, MapConfig, Nesting, ParallelConfig, StepConfig, StepSemantics, WaitDecision,
+    WaitForCallbackConfig, WaitForConditionConfig,
 };
 pub use context::DurableContext;
 pub use duration::Duration;

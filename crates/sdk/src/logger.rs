@@ -93,7 +93,7 @@ impl ScopedLogger {
         let arn = self.state.arn();
         let context = match &self.scope {
             Scope::Context(id) => {
-                if self.state.is_replaying(id.as_deref()) {
+                if !self.state.options().replay_logging && self.state.is_replaying(id.as_deref()) {
                     return;
                 }
                 LogContext {

@@ -18,6 +18,8 @@ pub struct Options {
     /// Fails attempts of steps on purpose. For tests.
     pub interceptor: Option<Arc<dyn Interceptor>>,
     pub clock: Arc<dyn Clock>,
+    /// Write log records of contexts also while they walk through the past, to see which code runs again.
+    pub replay_logging: bool,
     /// How often a failed call is repeated before the invocation is given up.
     pub call_attempts_max: u32,
     /// Stay for a wait or retry that is due so soon, instead of suspending. None by default.
@@ -35,6 +37,7 @@ impl Default for Options {
             plugins: Vec::new(),
             interceptor: None,
             clock: Arc::new(SystemClock),
+            replay_logging: false,
             call_attempts_max: 8,
             stay_awake: Duration::ZERO,
             external_poll: Duration::from_secs(10),

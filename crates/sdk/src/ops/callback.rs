@@ -10,7 +10,7 @@ use servo_replay::{Operation, SubType};
 use servo_wire::lambda::CallbackOptions;
 
 use super::child::{Shape, run_context};
-use crate::config::{CallbackConfig, StepConfig, WaitForCallbackConfig};
+use crate::config::{CallbackConfig, Nesting, StepConfig, WaitForCallbackConfig};
 use crate::future::DurableFuture;
 use crate::handler::Outcome;
 use crate::op::{Op, outcome_of};
@@ -99,7 +99,7 @@ impl DurableContext {
         let config = config.unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::WaitForCallback), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
-            let shape = Shape { replay_children: false, serdes: config.serdes.as_ref() };
+            let shape = Shape::new(config.serdes.as_ref(), Nesting::Nested);
             run_context(&op, shape, |ctx, _| submit_and_wait(ctx, submitter, &config)).await
         })
     }

@@ -6,7 +6,7 @@ use servo_model::operation::{OperationAction, OperationStatus, OperationType};
 use servo_replay::SubType;
 use servo_wire::lambda::ContextOptions;
 
-use crate::config::ContextConfig;
+use crate::config::{ContextConfig, Nesting};
 use crate::future::DurableFuture;
 use crate::handler::Outcome;
 use crate::op::{Op, error_of};
@@ -33,7 +33,10 @@ impl DurableContext {
         let config = config.unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::RunInChildContext), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
-            let shape = Shape { replay_children: config.replay_children, serdes: config.serdes.as_ref() };
+            let shape = Shape {
+                replay_children: config.replay_children,
+                ..Shape::new(config.serdes.as_ref(), Nesting::Nested)
+            };
             run_context(&op, shape, |ctx, _| async move { func(ctx).into_future().await }).await
         })
     }
@@ -43,6 +46,26 @@ impl DurableContext {
 pub(super) struct Shape<'a> {
     pub(super) replay_children: bool,
     pub(super) serdes: Option<&'a ValueSerDes>,
+    pub(super) nesting: Nesting,
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn new(serdes: Option<&'a ValueSerDes>, nesting: Nesting) -> Self {
+        Self { replay_children: false, serdes, nesting }
+    }
+}
+
+/// A branch of which nothing is recorded but what it does. Its outcome is part of the operation around it.
+async fn run_flat<T, B, Fut>(op: &Op, serdes: Option<&ValueSerDes>, body: B) -> Result<T, DurableError>
+where
+    T: Serialize + DeserializeOwned,
+    B: FnOnce(DurableContext, Option<String>) -> Fut,
+    Fut: Future<Output = Result<T, BoxError>>,
+{
+    let outcome = panic::guard(body(DurableContext::flat(op), None)).await;
+    // The same value and error as a replay that reads them from the record.
+    let read_back = outcome.and_then(|value| op.read(Some(&op.write(&value, serdes)?), serdes));
+    read_back.map_err(|error| DurableError::from_error_object(&error.to_error_object()))
 }
 
 /// The common way of all contexts. The body is given the recorded summary when it runs again because its result was too
@@ -68,6 +91,9 @@ where
     Fut: Future<Output = Result<T, BoxError>>,
     S: FnOnce(&T) -> String,
 {
+    if shape.nesting == Nesting::Flat {
+        return run_flat(op, shape.serdes, body).await;
+    }
     let recorded = op.begin().await?;
     let child = DurableContext::child(op);
     if let Some(operation) = &recorded {

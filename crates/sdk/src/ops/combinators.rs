@@ -9,11 +9,12 @@ use servo_replay::{CompletionReason, SubType};
 
 use super::child::{Shape, run_context};
 use crate::batch::{BatchItem, BatchResult};
+use crate::config::Nesting;
 use crate::future::DurableFuture;
 use crate::state::Stop;
 use crate::{BoxError, DurableContext, DurableError};
 
-const SHAPE: Shape<'static> = Shape { replay_children: false, serdes: None };
+const SHAPE: Shape<'static> = Shape { replay_children: false, serdes: None, nesting: Nesting::Nested };
 
 impl DurableContext {
     fn combine<'a, T, B, Fut>(&self, name: &str, body: B) -> DurableFuture<'a, Result<T, DurableError>>

@@ -9,11 +9,10 @@ use tracing::Instrument as _;
 use super::branches::{self, Rules, Summary, Unit};
 use super::child::{Shape, run_context, run_summarised};
 use crate::batch::{BatchItem, BatchResult};
-use crate::config::{ItemBatcher, MapConfig};
+use crate::config::{ItemBatcher, MapConfig, Nesting};
 use crate::future::DurableFuture;
 use crate::handler::Outcome;
 use crate::op::Op;
-use crate::serdes::ValueSerDes;
 use crate::{DurableContext, DurableError, panic};
 
 impl DurableContext {
@@ -37,21 +36,34 @@ impl DurableContext {
         DurableFuture::new(op, |op| async move {
             let rules = Rules { max_concurrency: config.max_concurrency, completion: config.completion_config };
             rules.check()?;
+            if config.item_batcher.is_some() && config.nesting == Nesting::Flat {
+                return Err(DurableError::validation(
+                    "a batcher needs contexts for its groups; leave out flat nesting",
+                ));
+            }
             let groups = group(inputs, config.item_batcher)?;
             let serdes = config.serdes.as_ref();
+            let shape = Shape::new(config.item_serdes.as_ref().or(serdes), config.nesting);
+            let namer = config.item_namer.as_ref();
             let func = &func;
             let body = |ctx: DurableContext, summary: Option<String>| async move {
                 let units = groups.into_iter().enumerate().map(|(index, items)| {
                     let grouped = config.item_batcher.is_some();
-                    let name = format!("{}-{index}", if grouped { "map-batch" } else { "map-item" });
+                    let name = match (grouped, namer, items.first()) {
+                        (true, ..) => format!("map-batch-{index}"),
+                        (false, Some(namer), Some((_, item))) => {
+                            namer(&serde_json::to_value(item).unwrap_or_default(), index)
+                        }
+                        (false, ..) => format!("map-item-{index}"),
+                    };
                     let op = ctx.branch_op(index, (OperationType::Context, SubType::MapIteration), Some(&name));
                     let indexes = items.iter().map(|(index, _)| *index).collect();
                     let span = op.span();
                     let future = async move {
                         if grouped {
-                            run_group(&op, items, func, serdes).await
+                            run_group(&op, items, func, shape).await
                         } else {
-                            run_item(&op, items, func, serdes).await
+                            run_item(&op, items, func, shape).await
                         }
                     };
                     Unit { indexes, future: future.instrument(span) }
@@ -62,7 +74,7 @@ impl DurableContext {
                     Some(summary) => branches::run_again(units, &summary).await?,
                 })
             };
-            let shape = Shape { replay_children: false, serdes };
+            let shape = Shape::new(serdes, Nesting::Nested);
             run_summarised(&op, shape, body, |batch| Summary::of("MapResult", batch)).await
         })
     }
@@ -94,12 +106,7 @@ fn group<T: Serialize>(inputs: Vec<T>, batcher: Option<ItemBatcher>) -> Result<V
     Ok(groups)
 }
 
-async fn run_item<T, U, F, R, M>(
-    op: &Op,
-    items: Vec<(usize, T)>,
-    func: &F,
-    serdes: Option<&ValueSerDes>,
-) -> Vec<BatchItem<U>>
+async fn run_item<T, U, F, R, M>(op: &Op, items: Vec<(usize, T)>, func: &F, shape: Shape<'_>) -> Vec<BatchItem<U>>
 where
     U: Serialize + DeserializeOwned,
     F: Fn(DurableContext, T, usize) -> R,
@@ -107,7 +114,6 @@ where
 {
     let mut outcomes = Vec::new();
     for (index, item) in items {
-        let shape = Shape { replay_children: false, serdes };
         let outcome = run_context(op, shape, |ctx, _| async move { func(ctx, item, index).into_future().await }).await;
         outcomes.push(BatchItem::of(index, outcome));
     }
@@ -115,12 +121,7 @@ where
 }
 
 /// One context for the whole group. The items' failures are part of its result.
-async fn run_group<T, U, F, R, M>(
-    op: &Op,
-    items: Vec<(usize, T)>,
-    func: &F,
-    serdes: Option<&ValueSerDes>,
-) -> Vec<BatchItem<U>>
+async fn run_group<T, U, F, R, M>(op: &Op, items: Vec<(usize, T)>, func: &F, shape: Shape<'_>) -> Vec<BatchItem<U>>
 where
     U: Serialize + DeserializeOwned,
     F: Fn(DurableContext, T, usize) -> R,
@@ -136,7 +137,7 @@ where
         }
         Ok(outcomes)
     };
-    match run_context(op, Shape { replay_children: false, serdes }, body).await {
+    match run_context(op, shape, body).await {
         Ok(outcomes) => outcomes,
         Err(error) => indexes.into_iter().map(|index| BatchItem::of(index, Err(error.clone()))).collect(),
     }

@@ -10,7 +10,7 @@ use tracing::Instrument as _;
 use super::branches::{self, Rules, Summary, Unit};
 use super::child::{Shape, run_context, run_summarised};
 use crate::batch::{BatchItem, BatchResult};
-use crate::config::ParallelConfig;
+use crate::config::{Nesting, ParallelConfig};
 use crate::future::DurableFuture;
 use crate::handler::Outcome;
 use crate::{BoxError, DurableContext, DurableError};
@@ -56,15 +56,17 @@ impl DurableContext {
         DurableFuture::new(op, |op| async move {
             let rules = Rules { max_concurrency: config.max_concurrency, completion: config.completion_config };
             rules.check()?;
-            let shape = Shape { replay_children: false, serdes: config.serdes.as_ref() };
+            let shape = Shape::new(config.serdes.as_ref(), Nesting::Nested);
+            let item_serdes = config.item_serdes.as_ref().or(config.serdes.as_ref());
+            let (item_shape, names) = (Shape::new(item_serdes, config.nesting), &config.branch_names);
             let body = |ctx: DurableContext, summary: Option<String>| async move {
                 let units = functions.into_iter().enumerate().map(|(index, func)| {
-                    let name = format!("parallel-branch-{index}");
+                    let name = names.get(index).cloned().unwrap_or_else(|| format!("parallel-branch-{index}"));
                     let op = ctx.branch_op(index, (OperationType::Context, SubType::ParallelBranch), Some(&name));
                     let span = op.span();
                     let future = async move {
                         let body = |ctx, _| async move { func(ctx).into_future().await };
-                        vec![BatchItem::of(index, run_context(&op, shape, body).await)]
+                        vec![BatchItem::of(index, run_context(&op, item_shape, body).await)]
                     };
                     Unit { indexes: vec![index], future: future.instrument(span) }
                 });

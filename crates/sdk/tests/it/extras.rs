@@ -136,6 +136,27 @@ fn logs_are_silent_on_replay() {
     assert_eq!(*lines.0.lock().unwrap(), expected);
 }
 
+/// With replay logging a record is written as often as its code runs, which a finished child's does not.
+#[test]
+fn logs_of_a_replay_can_be_had() {
+    let world = World::new("null");
+    let lines = Arc::new(Lines::default());
+    let options = Options { logger: lines.clone(), replay_logging: true, ..world.options() };
+    world.run_with(
+        async |_: (), ctx: DurableContext| {
+            ctx.logger().info("start");
+            let child = |child: DurableContext| {
+                child.logger().info("child");
+                Ok(())
+            };
+            ctx.run_in_child_context(child, None).await?;
+            ctx.wait(Duration::from_seconds(1), None).await
+        },
+        options,
+    );
+    assert_eq!(*lines.0.lock().unwrap(), ["Info start None None", "Info child None None", "Info start None None"]);
+}
+
 #[derive(Default)]
 struct Witness(Mutex<Vec<String>>);
 

@@ -5,6 +5,7 @@
 extern crate servo_sdk as aws_durable_execution_sdk;
 
 mod basics;
+mod branches;
 mod crash;
 mod extras;
 mod failures;
