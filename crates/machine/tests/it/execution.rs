@@ -1,4 +1,5 @@
 //! Durable executions: every rule of the published API that the service side decides.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
 mod callbacks;
 mod chained;
