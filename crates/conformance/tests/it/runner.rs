@@ -49,15 +49,27 @@ async fn invoke(server: &Server, function: &str, case: &Case) -> Result<String, 
 async fn finish(server: &Server, path: &str, case: &Case) -> Value {
     loop {
         let shown = server.get(path).await;
+        let history = history(server, path).await;
         let ended = shown["Status"] != "RUNNING";
         let seen = match case.status {
             Some(_) => !case.is_async,
-            None => case.events.iter().map(|(id, _)| *id).max() <= Some(history(server, path).await.len() as u64),
+            None => case.events.iter().map(|(id, _)| *id).max() <= Some(history.len() as u64),
         };
         if ended || seen {
             return shown;
         }
+        release_targets(server, &history);
         server.pause().await;
+    }
+}
+
+/// Those whose caller's invocation has ended.
+fn release_targets(server: &Server, history: &[Value]) {
+    let ended = history.iter().rposition(|event| event["EventType"] == "InvocationCompleted").unwrap_or(0);
+    for event in &history[..ended] {
+        if let Some(arn) = event["ChainedInvokeStartedDetails"]["DurableExecutionArn"].as_str() {
+            server.worker.release(arn);
+        }
     }
 }
 

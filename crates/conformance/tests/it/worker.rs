@@ -1,14 +1,19 @@
 //! Runs handlers in this process, over the same client and wire protocol as a worker elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, Either, select};
 use serde_json::Value;
 use servo_adapter::{HandlerCall, HandlerFailure};
 use servo_conformance::LogRecord;
-use servo_sdk::{BoxError, DurableContext, DurableError, LogContext, LogLevel, Logger, Options, ServoClient, handle};
-use tokio::sync::Notify;
+use servo_sdk::{
+    BoxError, DurableContext, DurableError, DurableExecutionInvocationInput, LogContext, LogLevel, Logger, Options,
+    ServoClient, handle,
+};
+use tokio::sync::{Notify, watch};
+
+use crate::handlers::TARGETS;
 
 /// A handler of a case.
 pub(crate) type Body = fn(Value, DurableContext, Crash) -> BoxFuture<'static, Result<Value, DurableError>>;
@@ -43,11 +48,13 @@ pub(crate) struct Worker {
     client: Arc<ServoClient>,
     bodies: BTreeMap<String, Body>,
     records: Arc<Records>,
+    /// Executions of targets that may go on.
+    released: watch::Sender<BTreeSet<String>>,
 }
 
 impl Worker {
     pub(crate) fn new(client: Arc<ServoClient>, bodies: BTreeMap<String, Body>) -> Self {
-        Self { client, bodies, records: Arc::default() }
+        Self { client, bodies, records: Arc::default(), released: watch::Sender::default() }
     }
 
     pub(crate) fn records(&self, arn: &str) -> Vec<LogRecord> {
@@ -55,9 +62,23 @@ impl Worker {
         records.iter().filter(|record| record.execution_arn == arn).cloned().collect()
     }
 
+    /// Lets the target of a chained invoke run.
+    pub(crate) fn release(&self, arn: &str) {
+        self.released.send_if_modified(|released| released.insert(arn.to_owned()));
+    }
+
+    /// The cases know only targets that outlast the invocation which started them. Ours are fast enough to be done before.
+    async fn hold(&self, arn: &str) {
+        // The sender is ours, so the wait ends only with the release.
+        let _ = self.released.subscribe().wait_for(|released| released.contains(arn)).await;
+    }
+
     pub(crate) async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
         let body = *self.bodies.get(&call.function).unwrap();
-        let input = serde_json::from_str(&call.payload).unwrap();
+        let input: DurableExecutionInvocationInput = serde_json::from_str(&call.payload).unwrap();
+        if TARGETS.iter().any(|(name, _)| *name == call.function) {
+            self.hold(&input.durable_execution_arn).await;
+        }
         let crash = Crash::default();
         let handler = |event: Value, ctx: DurableContext| body(event, ctx, crash.clone());
         // The cases that count records ask for those of a replay too.
