@@ -50,6 +50,8 @@ pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
 pub struct Limits {
     /// Events in one run. The last `EVENTS_RESERVED` are kept for ending it.
     pub events_per_run_max: u64,
+    /// What a caller or a handler hands over, as it counts it. The event that holds it may be larger, see
+    /// [`Limits::event_bytes_max`].
     pub payload_bytes_max: usize,
     /// Sum of payloads in one append.
     pub transaction_bytes_max: usize,
@@ -61,6 +63,9 @@ pub struct Limits {
     pub lines_bytes_per_run_max: usize,
     pub request_body_bytes_max: usize,
 }
+
+/// What an event has beside its payload.
+const EVENT_FRAME_BYTES: usize = 64 * 1024;
 
 /// Room left below `events_per_run_max` for the events that end a run: a full run can always be closed.
 pub const EVENTS_RESERVED: u64 = 64;
@@ -77,6 +82,14 @@ impl Default for Limits {
             lines_bytes_per_run_max: 4 * 1024 * 1024,
             request_body_bytes_max: 8 * 1024 * 1024,
         }
+    }
+}
+
+impl Limits {
+    /// The largest event. It holds its payload as text in a document, where every quote of it takes two bytes; a payload that
+    /// is allowed must not be refused for the way it is kept.
+    pub fn event_bytes_max(&self) -> usize {
+        self.payload_bytes_max.saturating_mul(2).saturating_add(EVENT_FRAME_BYTES)
     }
 }
 

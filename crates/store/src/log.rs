@@ -178,8 +178,8 @@ impl Append {
                 row.check()?;
             }
             for event in &stream.events {
-                if event.payload.len() > limits.payload_bytes_max {
-                    return Err(Error::Limit { what: "an event's payload", limit: limits.payload_bytes_max as u64 });
+                if event.payload.len() > limits.event_bytes_max() {
+                    return Err(Error::Limit { what: "an event's payload", limit: limits.event_bytes_max() as u64 });
                 }
                 total += event.payload.len();
             }

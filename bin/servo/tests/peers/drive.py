@@ -96,6 +96,23 @@ def workflows() -> None:
     assert answer["FunctionError"] == "Unhandled" and document["errorMessage"] == "nothing can be done", document
 
 
+def sizes() -> None:
+    """What does not fit into one page, one record or one answer, up to the limits that AWS publishes."""
+    path = marks()
+    most = 6 * 1024 * 1024
+    event = {"marks": path, "items": 150, "result": most - 2, "padding": []}
+    # Full of quotes, which take two bytes wherever the event is kept inside a document.
+    event["padding"] = ["a"] * ((most - len(json.dumps(event))) // len('"a", '))
+    assert len(result("large", event)) == most - 2
+    assert lines(path) == ["part", "part", "400000 11325"], lines(path)
+
+    answer = invoke("large", {"marks": marks(), "items": 1, "result": most - 1})
+    document = json.loads(answer["Payload"].read())
+    assert answer.get("FunctionError") == "Unhandled", str(document)[:200]
+    too_large = {"marks": path, "padding": "a" * most}
+    refused(client.exceptions.RequestTooLargeException, invoke, function="large", event=too_large)
+
+
 def callbacks() -> None:
     """A callback is answered with success, failure and too late."""
     for send, parameters, status in [

@@ -93,3 +93,21 @@ def gated(event: dict, context: DurableContext) -> list:
     pid = context.step(hang, name="hang")
     last = context.step(lambda _: mark(event, "last"), name="last")
     return [first, pid, last]
+
+
+@durable_execution
+def large(event: dict, context: DurableContext) -> str:
+    """More operations than a page of the state holds, a context too large to be recorded, and a result near the limit."""
+
+    def big(child: DurableContext) -> str:
+        parts = [child.step(lambda _: mark(event, "part") * 50_000, name=f"part-{number}") for number in range(2)]
+        return "".join(parts)
+
+    def item(child: DurableContext, number: int, index: int, items: list) -> int:
+        return child.step(lambda _: number + 1, name="add")
+
+    text = context.run_in_child_context(big, name="big")
+    numbers = context.map(range(event["items"]), item, name="numbers").get_results()
+    context.wait(Duration.from_seconds(1))
+    context.step(lambda _: mark(event, f"{len(text)} {sum(numbers)}"), name="sum")
+    return "r" * event["result"]

@@ -9,7 +9,7 @@ use super::service::Service;
 use super::{DUMMY, Keys, Peer, file, handed_over, python, socket};
 use crate::support::process::Servo;
 
-const FUNCTIONS: [&str; 7] = ["order", "fan", "approval", "parent", "flaky", "broken", "gated"];
+const FUNCTIONS: [&str; 8] = ["order", "fan", "approval", "parent", "flaky", "broken", "gated", "large"];
 
 pub(super) struct Pushed {
     pub(super) folder: TempDir,

@@ -15,6 +15,13 @@ async fn python_handlers_run_every_kind_of_operation() {
     drive("workflows", pushed.folder.path(), &pushed.service.api, DUMMY).await;
 }
 
+/// DX-094: state in several pages, a context that is replayed from its children, and payloads of 6 MB.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn python_handlers_reach_the_published_limits() {
+    let pushed = Pushed::start().await;
+    drive("sizes", pushed.folder.path(), &pushed.service.api, DUMMY).await;
+}
+
 /// DX-094: callbacks are answered, kept alive, and refused when they are over, in boto3's own types.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn boto3_answers_callbacks() {

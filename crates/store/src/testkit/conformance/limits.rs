@@ -22,7 +22,7 @@ pub(super) async fn payloads_of_every_size_come_back(ctx: &Context) {
         INLINE_PAYLOAD_BYTES_MAX,
         INLINE_PAYLOAD_BYTES_MAX + 1,
         1_000_000,
-        Limits::default().payload_bytes_max,
+        Limits::default().event_bytes_max(),
     ];
     let sent: Vec<_> = sizes.iter().map(|bytes| sized("inv_1", *bytes)).collect();
     // Inline and large ones in the same append.
@@ -67,7 +67,7 @@ pub(super) async fn a_page_has_a_size(ctx: &Context) {
 
 pub(super) async fn one_byte_too_many_is_refused(ctx: &Context) {
     let (run, acme) = ctx.start("inv_1", "acme").await;
-    let max = Limits::default().payload_bytes_max;
+    let max = Limits::default().event_bytes_max();
     let events = vec![fresh_event(&run), sized("inv_1", max + 1)];
     refused!(ctx.put(add(&run, &acme, Expected::Seq(1), events)).await, Error::Limit { limit, .. } if limit == max as u64);
     assert_eq!(ctx.sequences(&run).await, [1]);
