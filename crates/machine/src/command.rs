@@ -153,7 +153,8 @@ impl Default for Policy {
             drain_timeout_ms: 5 * 60 * 1_000,
             late_results: LateResults::Accept,
             events_per_run_max: servo_model::limits::Limits::default().events_per_run_max,
-            invocation_failures_max: 5,
+            // About six minutes: a handler may be down while it is deployed.
+            invocation_failures_max: 12,
             invocation_backoff_ms: 1_000,
         }
     }

@@ -16,6 +16,7 @@ use crate::engine::{Engine, Error};
 use crate::executions::Executions;
 use crate::ids::Ids;
 use crate::loops::authority::Authority;
+use crate::loops::concurrency::Concurrency;
 use crate::loops::{authority, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers};
 use crate::shutdown::Shutdown;
 use crate::tasks::Tasks;
@@ -83,7 +84,13 @@ impl Runtime {
         let (engine, authority, loops) = (&self.engine, &self.authority, &self.loops);
         loops.spawn("authority", authority::run(engine.clone(), authority.clone(), self.resign.clone()));
         let (executions, authority_too) = (self.executions.clone(), authority.clone());
-        let workshop = dispatcher::Workshop { executions, authority: authority_too, adapters, handlers };
+        let workshop = dispatcher::Workshop {
+            executions,
+            authority: authority_too,
+            adapters,
+            handlers,
+            concurrency: Concurrency::default(),
+        };
         loops.spawn("dispatcher", dispatcher::run(workshop, self.attempts.clone()));
         loops.spawn("queue", queue::run(engine.clone(), owner.to_owned()));
         loops.spawn("timers", timers::run(engine.clone()));

@@ -237,7 +237,27 @@ impl Config {
                 return Err(ConfigError::new(at("name"), "the name or the key stands twice"));
             }
         }
-        if !self.server.bind.ip().is_loopback() && self.auth.keys.is_empty() {
+        for (index, key) in self.auth.access_keys.iter().enumerate() {
+            let at = |field: &str| format!("auth.access_keys[{index}].{field}");
+            if !(16..=128).contains(&key.id.len()) || !key.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                return Err(ConfigError::new(at("id"), "has 16 to 128 letters and digits"));
+            }
+            if key.secret.len() < 20 {
+                return Err(ConfigError::new(at("secret"), "has at least 20 characters"));
+            }
+            if key.tenant.as_str().starts_with('_') {
+                return Err(ConfigError::new(at("tenant"), "names that begin with `_` belong to the system"));
+            }
+            if key.roles.is_empty() {
+                let roles = "has at least one of viewer, operator, tenant-admin, platform-admin";
+                return Err(ConfigError::new(at("roles"), roles));
+            }
+            if self.auth.access_keys[..index].iter().any(|other| other.id == key.id) {
+                return Err(ConfigError::new(at("id"), "stands twice"));
+            }
+        }
+        let open = self.auth.keys.is_empty() && self.auth.access_keys.is_empty();
+        if !self.server.bind.ip().is_loopback() && open {
             let reason = format!(
                 "{} can be reached from other machines and nobody needs a key: add [[auth.keys]] (name, tenant, roles, \
                  sha256), or bind to 127.0.0.1",

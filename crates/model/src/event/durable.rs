@@ -30,6 +30,9 @@ pub struct ExecutionStarted {
     /// Set when another execution waits for this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentOperation>,
+    /// Invocations of the function at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
     /// The caller waits for the answer, so its result may be larger.
     #[serde(default)]
     pub synchronous: bool,

@@ -102,6 +102,7 @@ impl Executions {
                 tenant_id: call.tenant_id.clone(),
                 trace: call.trace.clone(),
                 parent,
+                max_concurrent: spec.max_concurrent,
                 synchronous: call.synchronous,
             },
             plan_ref: PlanRef {

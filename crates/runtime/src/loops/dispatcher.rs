@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use servo_adapter::{Adapter, Handlers};
-use servo_model::Timestamp;
 use servo_model::execution::{HANDLER, JOIN};
+use servo_model::{RunState, Timestamp};
 use servo_store::{DispatchRow, Fence, Scope};
 use tokio::sync::Semaphore;
 
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
+use super::concurrency::Concurrency;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
 use super::join;
@@ -27,6 +28,7 @@ pub(crate) struct Workshop {
     pub authority: Authority,
     pub adapters: Adapters,
     pub handlers: Arc<dyn Handlers>,
+    pub concurrency: Concurrency,
 }
 
 /// A dispatch that is this node's under this epoch.
@@ -41,13 +43,24 @@ impl Workshop {
     async fn hand_out(self, Handed { row, fence, registered }: Handed) {
         let engine = self.executions.engine().clone();
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
-        match step {
-            Some((HANDLER, invocation)) if is_execution(&engine, &row).await => {
+        // A plan may have a step of the same name.
+        let function = match step {
+            Some((HANDLER | JOIN, _)) => function_of(&engine, &row).await,
+            _ => None,
+        };
+        match (step, function) {
+            (Some((HANDLER, invocation)), Some((function, most))) => {
+                // A function that has all it may have leaves its dispatches where they are, and the slots to others.
+                let Some(place) = self.concurrency.enter(&row.tenant, &function, most) else { return };
                 let Self { executions, authority, handlers, .. } = self;
                 let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
                 invocation::run(work).await;
+                drop(place);
+                if most.is_some() {
+                    engine.wake().dispatch.notify_one();
+                }
             }
-            Some((JOIN, _)) if is_execution(&engine, &row).await => {
+            (Some((JOIN, _)), Some(_)) => {
                 join::run(engine, row, fence, self.authority.owner().to_owned(), registered).await;
             }
             _ => {
@@ -58,10 +71,13 @@ impl Workshop {
     }
 }
 
-/// A plan may have a step of the same name.
-async fn is_execution(engine: &Engine, row: &DispatchRow) -> bool {
-    let executes = engine.view(&Scope::System, &row.run_id, |state| state.execution.is_some()).await;
-    executes.unwrap_or(false)
+/// The function that a run executes, and how often at the same time, if it executes one.
+async fn function_of(engine: &Engine, row: &DispatchRow) -> Option<(String, Option<u32>)> {
+    let function = |state: &RunState| {
+        let start = &state.execution.as_ref()?.head.start;
+        Some((start.function.clone(), start.max_concurrent))
+    };
+    engine.view(&Scope::System, &row.run_id, function).await.ok().flatten()
 }
 
 /// Dispatches looked at per query.

@@ -53,6 +53,8 @@ fn variables_override_the_file() {
 #[test]
 fn errors_name_the_key_and_what_is_allowed() {
     let digest = Digest::of(b"key");
+    let access_key =
+        |id: &str| format!("[[auth.access_keys]]\n{id}\nsecret = \"short\"\ntenant = \"acme\"\nroles = [\"viewer\"]");
     let key = |rest: &str| format!("[[auth.keys]]\nname = \"ci\"\nsha256 = \"{digest}\"\n{rest}");
     for (text, variables, wanted) in [
         ("[server]\nbindd = 1", &[][..], "bindd"),
@@ -73,6 +75,8 @@ fn errors_name_the_key_and_what_is_allowed() {
         (&key("tenant = \"acme\"\nroles = []"), &[], "auth.keys[0].roles"),
         (&key("tenant = \"acme\"\nroles = [\"root\"]"), &[], "platform-admin"),
         (&key("tenant = \"a b\"\nroles = [\"viewer\"]"), &[], "tenant"),
+        (&access_key("id = \"short\""), &[], "auth.access_keys[0].id"),
+        (&access_key("id = \"AKIDEXAMPLE000000\""), &[], "auth.access_keys[0].secret"),
     ] {
         let error = load(text, variables).unwrap_err().to_string();
         assert!(error.contains(wanted), "{text} {variables:?} gave: {error}");
@@ -84,10 +88,12 @@ fn secrets_are_masked_when_printed() {
     let digest = Digest::of(b"key");
     let text = format!(
         "[store]\nkind = \"postgres\"\nurl = \"postgres://servo:hunter2@db/servo\"\n[bus]\nnats_url = \"nats://u:swordfish@bus\"\n\
-         [[auth.keys]]\nname = \"ci\"\ntenant = \"acme\"\nroles = [\"operator\"]\nsha256 = \"{digest}\"\n"
+         [[auth.keys]]\nname = \"ci\"\ntenant = \"acme\"\nroles = [\"operator\"]\nsha256 = \"{digest}\"\n\
+         [[auth.access_keys]]\nid = \"AKIDEXAMPLE000000\"\nsecret = \"correct horse battery staple\"\ntenant = \"acme\"\n\
+         roles = [\"operator\"]\n"
     );
     let printed = load(&text, &[]).unwrap().print();
-    for secret in ["hunter2", "swordfish", &digest.to_string()] {
+    for secret in ["hunter2", "swordfish", "correct horse", &digest.to_string()] {
         assert!(!printed.contains(secret), "{printed}");
     }
     assert!(printed.contains("postgres://servo:***@db/servo"), "{printed}");

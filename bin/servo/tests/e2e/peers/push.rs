@@ -59,7 +59,7 @@ async fn an_execution_survives_the_death_of_its_handler() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn boto3_signs_with_the_right_secret_or_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let known = Keys { id: "AKIASERVO", secret: "s3cret/with+signs" };
+    let known = Keys { id: "AKIASERVO0EXAMPLE", secret: "s3cret/with+signs+and+length" };
     let sha256 = servo_canon::Digest::of(b"admin");
     let config = format!(
         "[server]\nbind = \"127.0.0.1:0\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n\

@@ -44,6 +44,7 @@ fn a_repeated_call_changes_nothing() {
 #[test]
 fn a_handler_that_dies_is_invoked_again_and_not_for_ever() {
     let mut world = World::running();
+    world.policy.invocation_failures_max = 5;
     let mut waits = Vec::new();
     for _ in 0..4 {
         world.answer(crash()).unwrap();

@@ -41,6 +41,7 @@ pub(super) fn start(durable: bool) -> StartExecution {
             tenant_id: None,
             trace: None,
             parent: None,
+            max_concurrent: None,
             synchronous: false,
         },
         plan_ref: PlanRef {

@@ -203,3 +203,38 @@ fn a_stop_ends_it_under_the_handler() {
     assert_eq!(ended.status, ExecutionStatus::Stopped);
     assert_eq!(ended.error.unwrap().error_message.as_deref(), Some("because"));
 }
+
+/// A function's limit holds back its own executions and nobody else's.
+#[test]
+fn a_function_runs_so_often_at_a_time() {
+    let (world, functions) = Scripted::world(9);
+    let node = world.leader();
+    functions.serve(&node);
+    let spec = FunctionSpec { max_concurrent: Some(2), ..FunctionSpec::new(Reach::InProcess) };
+    let running = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let most = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (clock, seen) = (node.clock.clone(), most.clone());
+    functions.define_as(&world, "f", &spec, move |_| {
+        let (running, most, clock) = (running.clone(), seen.clone(), clock.clone());
+        async move {
+            use std::sync::atomic::Ordering::SeqCst;
+            let now = running.fetch_add(1, SeqCst) + 1;
+            most.fetch_max(now, SeqCst);
+            servo_runtime::Clock::sleep(&clock, Duration::from_secs(1)).await;
+            running.fetch_sub(1, SeqCst);
+            succeeded("1")
+        }
+    });
+    functions.define(&world, "g", |_| async { succeeded("2") });
+    let begun: Vec<_> = (0..10).map(|_| start(&world, &node, "f", None, "{}").unwrap()).collect();
+    let from = world.now();
+    let other = start(&world, &node, "g", None, "{}").unwrap();
+    wait(&world, &node, &other.run_id);
+    assert!(world.now().since(from) < Duration::from_secs(1), "others do not wait for it");
+    for begun in begun {
+        wait(&world, &node, &begun.run_id);
+    }
+    assert_eq!(most.load(std::sync::atomic::Ordering::SeqCst), 2);
+    let took = world.now().since(from);
+    assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(7), "{took:?}");
+}
