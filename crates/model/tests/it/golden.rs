@@ -80,13 +80,51 @@ fn golden_logs_fold_to_their_snapshots() {
     }
 }
 
+/// Operations are not in the snapshot; what a function's log adds up to is told by its execution.
+#[test]
+fn a_golden_execution_adds_up_to_its_operations() {
+    let logs = golden();
+    let function = logs.iter().find(|golden| golden.path.ends_with("function.jsonl")).unwrap();
+    let state = RunState::new(function.events[0].run_id.clone()).fold(&function.events);
+    let execution = state.execution.as_ref().unwrap();
+    let stands: Vec<_> = execution
+        .operations()
+        .iter()
+        .map(|operation| format!("{} {} {}", operation.id, operation.status.as_str(), operation.attempt))
+        .collect();
+    let expected = [
+        "a SUCCEEDED 1",
+        "c SUCCEEDED 0",
+        "s FAILED 2",
+        "w SUCCEEDED 0",
+        "b TIMED_OUT 0",
+        "i SUCCEEDED 0",
+        "x CANCELLED 0",
+    ];
+    assert_eq!(stands, expected);
+    assert_eq!((execution.head.invocations, execution.head.failures), (4, 0));
+    assert!(!execution.has_pending() && state.next_due(state.completed_at.unwrap()).is_none());
+}
+
 /// Every type has at least one golden record, so none can change unseen.
 #[test]
 fn every_type_has_a_golden_record() {
     let logs = golden();
     let found: BTreeSet<&str> =
         logs.iter().flat_map(|golden| &golden.events).map(|event| event.body.event_type()).collect();
-    let engine = ["StepRetryScheduled", "StepTakenOver", "DrainTimedOut", "TaskOrphaned"];
+    let engine = [
+        "StepRetryScheduled",
+        "StepTakenOver",
+        "DrainTimedOut",
+        "TaskOrphaned",
+        "ExecutionStarted",
+        "HandlerInvoked",
+        "HandlerReturned",
+        "OperationUpdated",
+        "OperationResolved",
+        "CallbackHeartbeat",
+        "ExecutionEnded",
+    ];
     let runtime = EVENTS.map(|(name, _)| name);
     for name in CANONICAL_TYPES.iter().chain(&engine).chain(&runtime) {
         assert!(found.contains(name), "{name}");
