@@ -174,6 +174,11 @@ impl Engine {
         self.inner.endings.listen(run_id)
     }
 
+    /// Forgets runs that have ended, after retention has removed some.
+    pub(crate) fn forget_ended(&self) {
+        self.inner.cache.remove_ended();
+    }
+
     /// Forgets a run's folded state, after it was removed or set aside.
     pub(crate) fn forget(&self, run_id: &RunId) {
         self.inner.cache.remove(run_id);

@@ -88,6 +88,24 @@ impl Cache {
         }
     }
 
+    /// Drops runs that have ended, after some of them were removed from the store. Those in use belong to somebody who
+    /// has just looked.
+    pub(super) fn remove_ended(&self) {
+        let mut entries = self.entries();
+        let ended = |entry: &Entry| {
+            let Ok(hot) = entry.slot.try_lock() else { return false };
+            hot.as_ref().is_some_and(|hot| hot.state.status.is_terminal())
+        };
+        let gone: Vec<RunId> =
+            entries.by_run.iter().filter(|(_, entry)| ended(entry)).map(|(run, _)| run.clone()).collect();
+        for run in gone {
+            if let Some(entry) = entries.by_run.remove(&run) {
+                entries.by_age.remove(&entry.tick);
+                entries.bytes -= entry.bytes;
+            }
+        }
+    }
+
     pub(super) fn remove(&self, run_id: &RunId) {
         let mut entries = self.entries();
         if let Some(entry) = entries.by_run.remove(run_id) {
@@ -120,5 +138,21 @@ mod tests {
         let held = cache.slot(&run);
         drop(cache.slot(&RunId::parse("other").unwrap()));
         assert!(Arc::ptr_eq(&held, &cache.slot(&run)));
+    }
+
+    #[test]
+    fn runs_that_have_ended_can_be_forgotten() {
+        let cache = Cache::new(1_000_000);
+        for (name, status) in [("open", servo_model::RunStatus::Running), ("ended", servo_model::RunStatus::Completed)]
+        {
+            let run = RunId::parse(name).unwrap();
+            let mut state = servo_model::RunState::new(run.clone());
+            state.status = status;
+            *cache.slot(&run).try_lock().unwrap() = Some(Hot::new(state, servo_model::TenantId::default_tenant()));
+        }
+        cache.remove_ended();
+        let entries = cache.entries();
+        assert_eq!(entries.by_run.keys().map(RunId::as_str).collect::<Vec<_>>(), ["open"]);
+        assert_eq!((entries.by_age.len(), entries.bytes), (1, PLACE_BYTES));
     }
 }

@@ -50,6 +50,7 @@ pub async fn sweep(engine: &Engine) -> Result<u64, servo_store::Error> {
     }
     if removed > 0 {
         tracing::info!(runs = removed, "finished runs removed by retention");
+        engine.forget_ended();
         crate::metrics::retired(removed);
     }
     Ok(removed)
