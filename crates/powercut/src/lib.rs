@@ -50,6 +50,11 @@ impl Recorder {
     }
 }
 
+/// Lets the program die just before its n-th sync, so that something is surely not synced yet.
+pub fn die_at_sync(command: &mut Command, number: u64) {
+    command.env("POWERCUT_DIE_AT_SYNC", number.to_string());
+}
+
 /// What a program wrote, once it is dead.
 #[derive(Debug)]
 pub struct Recording {

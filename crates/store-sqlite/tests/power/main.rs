@@ -51,6 +51,12 @@ fn work(
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let recording = recorder.attach(&mut command, data, journal);
+    let chosen = seed.wrapping_mul(2_654_435_761) % 150;
+    // Every other time the cut comes between a write and its sync, else whenever it comes. The controls seldom sync.
+    let at_sync = seed % 2 == 1 && variant.is_empty();
+    if at_sync {
+        servo_powercut::die_at_sync(&mut command, 1 + chosen);
+    }
     let mut child = command.spawn().expect("the worker starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let mut acked: BTreeMap<String, u64> = BTreeMap::new();
@@ -65,7 +71,7 @@ fn work(
         }
         false
     };
-    let wanted = 1 + seed.wrapping_mul(2_654_435_761) % 150;
+    let wanted = if at_sync { u64::MAX } else { 1 + chosen };
     let mut seen = 0;
     while seen < wanted {
         match lines.next() {
