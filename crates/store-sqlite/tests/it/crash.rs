@@ -3,7 +3,7 @@
 //! Each round runs `worker` below in a process of its own. This shows what a killed process leaves; what a power cut
 //! leaves is shown under `tests/power`.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
@@ -90,6 +90,11 @@ fn unknown_points_cannot_be_armed() {
     assert!(!crashpoints::arm("sqlite.no.such.point", 1));
 }
 
+/// A whole line at once: the process may die between any two calls, and half a note says nothing.
+fn note(notes: &mut File, line: &str) {
+    notes.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
 /// Does everything that has a crash point, and notes what it was told.
 #[test]
 fn worker() {
@@ -106,11 +111,11 @@ fn worker() {
         let store = open(&data);
         if wait(store.get_run(&Scope::System, &kept)).unwrap().is_none() {
             wait(store.append(fixtures::start_append(&kept, &tenant))).unwrap();
-            writeln!(notes, "appended kept 1").unwrap();
+            note(&mut notes, "appended kept 1");
         }
         for _ in 0..70 {
             let seq = wait(store.append(one_more(&kept, &tenant, 60_000))).unwrap().streams[0].events[0].run_seq;
-            writeln!(notes, "appended kept {seq}").unwrap();
+            note(&mut notes, &format!("appended kept {seq}"));
         }
         for how in ["deleted", "retired"] {
             let name = format!("{how}-{round}-{}", fixtures::unique());
@@ -124,11 +129,11 @@ fn worker() {
                 "deleted" => wait(store.delete_run(&Scope::System, &run)).unwrap(),
                 _ => assert!(wait(store.retire(Timestamp::from_millis(2), 10)).unwrap() >= 1),
             }
-            writeln!(notes, "gone {name}").unwrap();
+            note(&mut notes, &format!("gone {name}"));
         }
         let facts = fixtures::system_stream((0..5).map(|_| fixtures::fresh_event(&system)).collect());
         let seq = wait(store.append(Append::one(facts))).unwrap().streams[0].events[4].run_seq;
-        writeln!(notes, "appended _system {seq}").unwrap();
+        note(&mut notes, &format!("appended _system {seq}"));
         wait(store.trim_system(Timestamp::MAX, 3)).unwrap();
         let copy = dir.join(format!("copy-{round}-{}", std::process::id()));
         wait(store.backup(&copy)).unwrap();
