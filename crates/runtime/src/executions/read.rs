@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use servo_model::operation::ExecutionStatus;
-use servo_model::{RunId, RunState, RunStatus, TenantId, Timestamp};
+use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::RunRow;
-use servo_store::runs::{RunQuery, Visible};
+use servo_store::runs::RunQuery;
 use servo_wire::lambda::{DurableConfig, ExecutionSummary, GetExecutionResponse, ListExecutionsResponse, TraceHeader};
 
 use super::seal::Purpose;
@@ -93,8 +93,9 @@ impl Executions {
                 Some(marker.ok_or_else(|| Refused::invalid("Invalid marker"))?.after)
             }
         };
-        let mut runs = RunQuery {
-            visible: visible(&query.statuses),
+        let runs = RunQuery {
+            outcome: (!query.statuses.is_empty())
+                .then(|| query.statuses.iter().map(|status| outcome(*status)).collect()),
             plan_id: Some(function.name.to_string()),
             plan_version: version,
             created_from: query.started_after,
@@ -105,18 +106,10 @@ impl Executions {
             limit: u32::try_from(items).unwrap_or(u32::MAX),
             ..RunQuery::default()
         };
-        let mut found = Vec::new();
-        // Two statuses share one visible word, so a page may need more than one look.
-        let next = loop {
-            let rows = self.engine.store().list_runs(&Self::scope(tenant), &runs).await?;
-            let full = rows.len() == runs.limit as usize;
-            runs.after = rows.last().map(|row| row.run_id.clone());
-            let fits = |row: &RunRow| query.statuses.is_empty() || query.statuses.contains(&status_of(row));
-            found.extend(rows.iter().filter(|row| fits(row)).map(|row| self.summary(row)));
-            if !full || found.len() >= items {
-                break runs.after.filter(|_| full);
-            }
-        };
+        let rows = self.engine.store().list_runs(&Self::scope(tenant), &runs).await?;
+        let next = rows.last().filter(|_| rows.len() == items).map(|row| row.run_id.clone());
+        // A plan may be called like the function; only executions have names.
+        let found = rows.iter().filter_map(|row| Some(self.summary(row, row.name.as_deref()?))).collect();
         let next_marker = next.map(|after| {
             let marker = ListMarker { tenant: tenant.clone(), asked, after };
             self.seal.close(Purpose::Marker, self.engine.ids().nonce(), &marker)
@@ -124,16 +117,10 @@ impl Executions {
         Ok(ListExecutionsResponse { durable_executions: found, next_marker })
     }
 
-    fn summary(&self, row: &RunRow) -> ExecutionSummary {
-        let name = row.name.clone().unwrap_or_else(|| row.run_id.to_string());
+    fn summary(&self, row: &RunRow, name: &str) -> ExecutionSummary {
         ExecutionSummary {
-            durable_execution_arn: self.place.execution_arn(
-                &row.plan_id,
-                &row.plan_version,
-                &name,
-                row.run_id.as_str(),
-            ),
-            durable_execution_name: name,
+            durable_execution_arn: self.place.execution_arn(&row.plan_id, &row.plan_version, name, row.run_id.as_str()),
+            durable_execution_name: name.to_owned(),
             function_arn: self.place.function_arn(&row.plan_id, &row.plan_version),
             status: status_of(row),
             start_timestamp: row.created_at.into(),
@@ -142,28 +129,11 @@ impl Executions {
     }
 }
 
-/// The words of the list's rows that a status may stand for.
-fn visible(statuses: &[ExecutionStatus]) -> Vec<Visible> {
-    let mut words: Vec<Visible> = statuses
-        .iter()
-        .flat_map(|status| match status {
-            ExecutionStatus::Running => vec![Visible::Queued, Visible::Running, Visible::Suspended],
-            ExecutionStatus::Succeeded => vec![Visible::Succeeded],
-            ExecutionStatus::Failed | ExecutionStatus::TimedOut => vec![Visible::Failed],
-            ExecutionStatus::Stopped => vec![Visible::Canceled],
-        })
-        .collect();
-    words.sort();
-    words.dedup();
-    words
+/// What the row of an execution in this status says of its end.
+fn outcome(status: ExecutionStatus) -> Option<String> {
+    (status != ExecutionStatus::Running).then(|| status.as_str().to_owned())
 }
 
 fn status_of(row: &RunRow) -> ExecutionStatus {
-    match row.status {
-        RunStatus::Pending | RunStatus::Approved | RunStatus::Running | RunStatus::Paused => ExecutionStatus::Running,
-        RunStatus::Completed => ExecutionStatus::Succeeded,
-        RunStatus::Failed if row.outcome.as_deref() == Some("TIMED_OUT") => ExecutionStatus::TimedOut,
-        RunStatus::Failed => ExecutionStatus::Failed,
-        RunStatus::Cancelled => ExecutionStatus::Stopped,
-    }
+    row.outcome.as_deref().and_then(ExecutionStatus::parse).unwrap_or(ExecutionStatus::Running)
 }

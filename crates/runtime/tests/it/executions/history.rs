@@ -3,13 +3,7 @@
 use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
 use servo_runtime::executions::{ListQuery, PageQuery};
 
-use super::handler::{Scripted, pending, start, succeeded, tenant, wait};
-
-fn step(id: &str, action: A) -> OperationUpdate {
-    let mut update = OperationUpdate::new(id, T::Step, action);
-    update.payload = (action == A::Succeed).then(|| "1".to_owned());
-    update
-}
+use super::handler::{Scripted, pending, start, step, succeeded, tenant, wait};
 
 /// DX-040: a state of any size is read page by page, and a token that was used up reads nothing.
 #[test]
@@ -124,5 +118,12 @@ fn executions_are_listed_by_function_status_and_name() {
         let page = PageQuery::default();
         let all = executions.list(&tenant(), "g", &ListQuery::default(), page).await.unwrap().durable_executions;
         assert_eq!(all.iter().map(|item| item.status).collect::<Vec<_>>(), [ExecutionStatus::Failed]);
+        for (status, found) in
+            [(ExecutionStatus::Failed, 1), (ExecutionStatus::TimedOut, 0), (ExecutionStatus::Running, 0)]
+        {
+            let query = ListQuery { statuses: vec![status], ..ListQuery::default() };
+            let some = executions.list(&tenant(), "g", &query, page).await.unwrap().durable_executions;
+            assert_eq!(some.len(), found, "{status:?}");
+        }
     });
 }
