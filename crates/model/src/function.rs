@@ -18,8 +18,6 @@ pub struct FunctionSpec {
     pub durable: bool,
     #[serde(default = "execution_seconds")]
     pub execution_timeout_seconds: u64,
-    #[serde(default = "retention_days")]
-    pub retention_days: u32,
     /// How long one invocation may take before it counts as lost.
     #[serde(default = "invocation_seconds")]
     pub invocation_timeout_seconds: u64,
@@ -48,10 +46,6 @@ fn execution_seconds() -> u64 {
     EXECUTION_SECONDS_MAX
 }
 
-fn retention_days() -> u32 {
-    14
-}
-
 fn invocation_seconds() -> u64 {
     60
 }
@@ -62,7 +56,6 @@ impl FunctionSpec {
             reach,
             durable: true,
             execution_timeout_seconds: execution_seconds(),
-            retention_days: retention_days(),
             invocation_timeout_seconds: invocation_seconds(),
             max_concurrent: None,
         }
@@ -71,7 +64,6 @@ impl FunctionSpec {
     pub fn check(&self) -> Result<(), Invalid> {
         within("executionTimeoutSeconds", self.execution_timeout_seconds, EXECUTION_SECONDS_MAX)?;
         within("invocationTimeoutSeconds", self.invocation_timeout_seconds, INVOCATION_SECONDS_MAX)?;
-        within("retentionDays", self.retention_days.into(), 90)?;
         if let Some(most) = self.max_concurrent {
             within("maxConcurrent", most.into(), 100_000)?;
         }

@@ -74,9 +74,6 @@ pub struct RegisterArgs {
     /// How long one invocation may take
     #[arg(long, value_name = "DURATION", value_parser = values::parse_duration)]
     pub invocation_timeout: Option<Duration>,
-    /// How long ended executions are kept
-    #[arg(long, value_name = "DAYS")]
-    pub retention_days: Option<u32>,
     /// Invocations at the same time
     #[arg(long, value_name = "N")]
     pub max_concurrent: Option<u32>,

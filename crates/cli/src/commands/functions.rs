@@ -59,9 +59,6 @@ fn spec(args: &RegisterArgs) -> Result<FunctionSpec, Failure> {
     if let Some(timeout) = args.invocation_timeout {
         spec.invocation_timeout_seconds = timeout.as_secs();
     }
-    if let Some(days) = args.retention_days {
-        spec.retention_days = days;
-    }
     spec.check().map_err(|invalid| Failure::usage(invalid.to_string()))?;
     Ok(spec)
 }
