@@ -15,7 +15,6 @@ use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
 
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
@@ -60,7 +59,7 @@ pub(crate) async fn run(
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
     if let Some(hints) = hints {
-        tasks.spawn("hints", follow_hints(hints, runtime.clone()));
+        tasks.spawn("hints", runtime.clone().follow_hints(hints));
     }
     let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
@@ -93,22 +92,6 @@ pub(crate) async fn run(
         _ = signals.first() => tracing::warn!("stopped by a second signal; work in flight is handed out again later"),
     }
     Ok(code)
-}
-
-/// Another process appended something: look now instead of at the next poll.
-async fn follow_hints(mut hints: watch::Receiver<u64>, runtime: Runtime) {
-    let (wake, shutdown) = (runtime.engine().wake(), runtime.engine().shutdown());
-    loop {
-        tokio::select! {
-            biased;
-            () = shutdown.triggered() => return,
-            changed = hints.changed() => if changed.is_err() { return },
-        }
-        wake.log_grew();
-        wake.dispatch.notify_one();
-        wake.queue.notify_one();
-        wake.timers.notify_one();
-    }
 }
 
 /// No new work; handlers may answer what they have, for which they need the server; then no new requests, then the store.

@@ -136,7 +136,7 @@ impl Builder {
         let runtime = Runtime::start(parts).await.map_err(|error| Error::store(&place, error))?;
         host.connect(runtime.executions().clone());
         if let Some(hints) = hints {
-            tasks.spawn("hints", stores::follow(hints, runtime.clone()));
+            tasks.spawn("hints", runtime.clone().follow_hints(hints));
         }
         Ok(Servo::new(runtime, tenant, registered))
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use servo_model::limits::Limits;
-use servo_runtime::{Clock as _, Runtime, SystemClock};
+use servo_runtime::{Clock as _, SystemClock};
 use servo_store::mem::MemStore;
 use servo_store::{Store, TimeSource};
 use servo_store_postgres::PostgresStore;
@@ -54,21 +54,5 @@ pub(crate) async fn open(choice: &Choice, limits: &Limits) -> Result<Opened, Err
             let hints = Some(store.subscribe());
             Ok(Opened { store: Arc::new(store), place, hints })
         }
-    }
-}
-
-/// Another program appended something: look now instead of at the next poll.
-pub(crate) async fn follow(mut hints: watch::Receiver<u64>, runtime: Runtime) {
-    let (wake, shutdown) = (runtime.engine().wake(), runtime.engine().shutdown());
-    loop {
-        tokio::select! {
-            biased;
-            () = shutdown.triggered() => return,
-            changed = hints.changed() => if changed.is_err() { return },
-        }
-        wake.log_grew();
-        wake.dispatch.notify_one();
-        wake.queue.notify_one();
-        wake.timers.notify_one();
     }
 }

@@ -123,6 +123,22 @@ impl Runtime {
         self.authority.owner()
     }
 
+    /// Another process appended something: look now instead of at the next poll.
+    pub async fn follow_hints(self, mut hints: tokio::sync::watch::Receiver<u64>) {
+        let (wake, shutdown) = (self.engine.wake(), self.engine.shutdown());
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.triggered() => return,
+                changed = hints.changed() => if changed.is_err() { return },
+            }
+            wake.log_grew();
+            wake.dispatch.notify_one();
+            wake.queue.notify_one();
+            wake.timers.notify_one();
+        }
+    }
+
     /// The contract's snapshot, with what blocks this node.
     pub async fn snapshot(&self) -> Result<RuntimeSnapshot, Error> {
         let stopping = self.engine.shutdown().is_triggered();
