@@ -51,20 +51,11 @@ pub enum Action {
 }
 
 /// An execution that another one starts and waits for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spawn {
     pub run_id: RunId,
     pub start: Box<StartExecution>,
 }
-
-impl PartialEq for Spawn {
-    /// Runs are told apart by their ids.
-    fn eq(&self, other: &Self) -> bool {
-        self.run_id == other.run_id
-    }
-}
-
-impl Eq for Spawn {}
 
 impl Decision {
     pub(crate) fn fact(&mut self, body: EventBody) {

@@ -55,7 +55,7 @@ pub enum ExecutionCommand {
     },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartExecution {
     pub start: ExecutionStarted,
     /// Names function, version and the digest of its registration.
@@ -120,9 +120,7 @@ pub(crate) fn decide(
         ExecutionCommand::Callback { operation_id, answer } => {
             callback::decide(state, execution, operation_id, answer, now)
         }
-        ExecutionCommand::ChainedEnded { operation_id, ended } => {
-            chained::ended(state, execution, operation_id, ended, now)
-        }
+        ExecutionCommand::ChainedEnded { operation_id, ended } => chained::ended(state, execution, operation_id, ended),
         ExecutionCommand::Stop { error, by } => end::stop(state, execution, error, by),
     }
 }

@@ -1,8 +1,8 @@
 //! The end of an execution, told to the operation that waits for it.
 
+use servo_model::RunState;
 use servo_model::execution::{Ended, Execution};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
-use servo_model::{RunState, Timestamp};
 
 use super::{callback, settle};
 use crate::decision::Decision;
@@ -16,7 +16,6 @@ pub(crate) fn ended(
     execution: &Execution,
     operation_id: &str,
     ended: &Ended,
-    _now: Timestamp,
 ) -> Result<Decision, Refusal> {
     if state.status.is_terminal() {
         return Err(Refusal::Closed(state.status));

@@ -17,14 +17,9 @@ pub(super) struct Batch<'a> {
     execution: &'a Execution,
     call: &'a Checkpoint,
     changed: BTreeMap<&'a str, Current<'a>>,
-    facts: Vec<OperationFact>,
+    facts: Vec<EventBody>,
     spawns: Vec<Spawn>,
     mark: CheckpointRef,
-}
-
-enum OperationFact {
-    Updated(Box<OperationUpdated>),
-    Resolved(Box<OperationResolved>),
 }
 
 /// An operation as it stands between two updates.
@@ -105,7 +100,7 @@ impl<'a> Batch<'a> {
                 updates: current.map_or(0, |current| current.updates) + 1,
             };
             self.changed.insert(&update.id, known);
-            self.facts.push(OperationFact::Updated(Box::new(body)));
+            self.facts.push(EventBody::OperationUpdated(Box::new(body)));
             self.fail_unknown_target(update, occurrence + 2);
         } else if let Some(current) = self.changed.get_mut(update.id.as_str()) {
             current.status = status;
@@ -117,7 +112,7 @@ impl<'a> Batch<'a> {
 
     /// A step or context whose START stands just before its end is one fact.
     fn joins(&mut self, update: &OperationUpdate, attempt: Option<u32>) -> bool {
-        let Some(OperationFact::Updated(start)) = self.facts.last_mut() else { return false };
+        let Some(EventBody::OperationUpdated(start)) = self.facts.last_mut() else { return false };
         if start.operation_id != update.id || start.action != OperationAction::Start {
             return false;
         }
@@ -198,7 +193,7 @@ impl<'a> Batch<'a> {
         }
         let Some(Err(error)) = self.call.targets.get(&update.id) else { return };
         let mark = CheckpointRef { number: self.mark.number, client_token: None };
-        self.facts.push(OperationFact::Resolved(Box::new(OperationResolved {
+        self.facts.push(EventBody::OperationResolved(Box::new(OperationResolved {
             operation_id: update.id.clone(),
             occurrence,
             status: OperationStatus::Failed,
@@ -209,11 +204,7 @@ impl<'a> Batch<'a> {
     }
 
     pub(super) fn finish(self) -> (Vec<EventBody>, Vec<Spawn>, CheckpointRef) {
-        let facts = self.facts.into_iter().map(|fact| match fact {
-            OperationFact::Updated(body) => EventBody::OperationUpdated(body),
-            OperationFact::Resolved(body) => EventBody::OperationResolved(body),
-        });
-        (facts.collect(), self.spawns, self.mark)
+        (self.facts, self.spawns, self.mark)
     }
 }
 
