@@ -79,7 +79,7 @@ impl Functions {
             after = Some((last.tenant.clone(), last.name.clone()));
             for function in &page {
                 if let Ok(spec) = serde_json::from_str::<FunctionSpec>(&function.document) {
-                    host.registered(&function.tenant, &function.name, &spec).await;
+                    host.worker_address(&function.tenant, &function.name, &spec).await;
                 }
             }
         }
@@ -100,7 +100,7 @@ pub(crate) struct Host(pub(crate) Arc<LambdaHandlers>);
 
 #[async_trait]
 impl FunctionHost for Host {
-    async fn registered(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String> {
+    async fn worker_address(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String> {
         if spec.reach != Reach::Pull {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Whoever runs functions on this node: told of registrations, so that workers find an address to ask at.
+//! Whoever runs functions on this node: it opens the addresses where workers ask for work.
 
 use async_trait::async_trait;
 use servo_model::function::FunctionSpec;
@@ -6,8 +6,8 @@ use servo_model::{FunctionName, TenantId};
 
 #[async_trait]
 pub trait FunctionHost: Send + Sync {
-    /// The address that workers of the function ask for work, if that is how it is reached.
-    async fn registered(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String>;
+    /// The address where workers of the function ask for work, if that is how it is reached; opened if it is not yet.
+    async fn worker_address(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String>;
 }
 
 /// For servers that run no functions.
@@ -16,7 +16,7 @@ pub struct NoHost;
 
 #[async_trait]
 impl FunctionHost for NoHost {
-    async fn registered(&self, _tenant: &TenantId, _name: &FunctionName, _spec: &FunctionSpec) -> Option<String> {
+    async fn worker_address(&self, _tenant: &TenantId, _name: &FunctionName, _spec: &FunctionSpec) -> Option<String> {
         None
     }
 }

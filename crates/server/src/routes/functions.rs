@@ -63,7 +63,7 @@ pub(crate) async fn register(
     let document = serde_json::to_string(&spec).map_err(|error| Invalid::new("", error.to_string()))?;
     let stored = app.runtime.engine().store().put_function(&principal.tenant, &name, &document).await?;
     audit(&principal, "function.register", &format!("{name}:{}", stored.version));
-    let worker_address = app.host.registered(&principal.tenant, &name, &spec).await;
+    let worker_address = app.host.worker_address(&principal.tenant, &name, &spec).await;
     Ok(Body(FunctionItem { worker_address, ..item(&stored)? }))
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn show(
     });
     let aliases = store.list_aliases(tenant, &name).await?;
     Ok(Body(FunctionView {
-        latest: FunctionItem { worker_address: app.host.registered(tenant, &name, &spec).await, ..item },
+        latest: FunctionItem { worker_address: app.host.worker_address(tenant, &name, &spec).await, ..item },
         versions: versions.collect(),
         aliases: aliases
             .into_iter()
