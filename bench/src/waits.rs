@@ -1,17 +1,17 @@
 //! Waits: how late their ends are recorded and the next invocation comes, and what suspended executions cost in memory.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use servo_embedded::Start;
 use servo_model::event::EventBody;
 use servo_model::operation::OperationType;
 use servo_store::{Position, Store};
 use tokio::runtime::Runtime;
 
-use crate::durable::{self, begin};
+use crate::Args;
+use crate::durable::{self, FUNCTION};
 use crate::stats::percentile;
-use crate::{Args, sqlite};
 
 const WAITS: usize = 10_000;
 const OVER: Duration = Duration::from_secs(10);
@@ -24,15 +24,15 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
 
 fn lateness(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
-    let store: Arc<dyn Store> = Arc::new(sqlite::open(dir.path())?);
     let (early, ends, invocations) = runtime.block_on(async {
-        let (engine, executions) = durable::start(store.clone()).await?;
+        let servo = durable::start(dir.path()).await?;
+        let store = servo.runtime().engine().store().clone();
         let from = Instant::now();
         for number in 0..WAITS {
             let due = OVER.mul_f64(number as f64 / WAITS as f64);
             tokio::time::sleep(due.saturating_sub(from.elapsed())).await;
-            let executions = executions.clone();
-            tokio::spawn(async move { begin(&executions, -SECONDS).await });
+            let (servo, start) = (servo.clone(), Start::with(&-SECONDS)?);
+            tokio::spawn(async move { servo.start(FUNCTION, start).await });
         }
         let measured = loop {
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -41,7 +41,7 @@ fn lateness(args: &Args, runtime: &Runtime) -> Result<()> {
                 break measured;
             }
         };
-        engine.stop().await;
+        servo.shutdown().await;
         anyhow::Ok(measured)
     })?;
     println!("## Waits (SQLite): {WAITS} of {SECONDS} s, started over {} s\n", OVER.as_secs());
@@ -92,16 +92,16 @@ const SUSPENDED: usize = 100_000;
 
 fn memory(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
-    let store: Arc<dyn Store> = Arc::new(sqlite::open(dir.path())?);
     let before = resident()?;
     let (after, seconds) = runtime.block_on(async {
-        let (engine, executions) = durable::start_with(store.clone(), 1_000_000).await?;
+        let servo = durable::start(dir.path()).await?;
+        let store = servo.runtime().engine().store().clone();
         let from = Instant::now();
         let lanes = (0..64).map(|lane| {
-            let executions = executions.clone();
+            let servo = servo.clone();
             tokio::spawn(async move {
                 for _ in (lane..SUSPENDED).step_by(64) {
-                    begin(&executions, -86_400).await?;
+                    servo.start(FUNCTION, Start::with(&-86_400)?).await?;
                 }
                 anyhow::Ok(())
             })
@@ -117,7 +117,7 @@ fn memory(args: &Args, runtime: &Runtime) -> Result<()> {
             }
         }
         let (after, seconds) = (resident()?, from.elapsed().as_secs_f64());
-        engine.stop().await;
+        servo.shutdown().await;
         anyhow::Ok((after, seconds))
     })?;
     println!("| {SUSPENDED} suspended executions | |\n|---|---|");
