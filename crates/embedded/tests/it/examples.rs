@@ -47,7 +47,7 @@ async fn an_order_is_placed_or_undone() {
     assert_eq!(placed[1].undone, ["charge payment-o-2-1250", "reserve reservation-o-2"]);
 }
 
-/// DX-050, R6, R12
+/// DX-050
 #[test]
 fn an_order_survives_crashes() {
     let kit = Kit::new().handler("order", order_saga::order_saga);
@@ -62,7 +62,7 @@ async fn an_expense_is_approved() {
     assert_eq!(approval::demo().await.unwrap(), "paid 4200 cents, approved by Grace");
 }
 
-/// DX-050, R6, R12
+/// DX-050
 #[test]
 fn an_approval_survives_crashes() {
     let handler = |cents: u64, ctx: DurableContext| approval::expense(cents, ctx, |_| Ok(()));
@@ -81,7 +81,7 @@ async fn pages_are_counted() {
     assert_eq!(fan_out::demo().await.unwrap(), fan_out::Report { words: 18, unreadable: 1 });
 }
 
-/// DX-050, R6, R12
+/// DX-050
 #[test]
 fn a_map_survives_crashes() {
     survives(&Kit::new().handler("count", fan_out::count_words), "count", fan_out::pages(), 2);
@@ -92,7 +92,7 @@ async fn an_export_is_waited_for() {
     assert_eq!(polling::demo().await.unwrap(), "export-orders is ready");
 }
 
-/// DX-050, R6, R12
+/// DX-050
 #[test]
 fn polling_survives_crashes() {
     survives(&Kit::new().handler("export", polling::export), "export", "orders", 2);
@@ -106,7 +106,7 @@ async fn the_embedded_program_says_the_same_twice() {
     assert_eq!(embedded::demo(folder.path()).await.unwrap(), said);
 }
 
-/// DX-050, R6, R12
+/// DX-050
 #[test]
 fn a_greeting_survives_crashes() {
     survives(&Kit::new().handler("greet", embedded::greet), "greet", "Ada", 2);

@@ -47,7 +47,7 @@ async fn finishes(folder: &Path, seen: &Seen) {
     servo.shutdown().await;
 }
 
-/// R6, R12: a wait outlives the program; steps do not run twice.
+/// A wait outlives the program; steps do not run twice.
 #[tokio::test]
 async fn a_wait_goes_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ async fn a_wait_goes_on_after_a_restart() {
     finishes(folder.path(), &seen).await;
 }
 
-/// R6, R12: nothing was told to stop: every task of the program is dropped where it stands.
+/// Nothing was told to stop: every task of the program is dropped where it stands.
 #[test]
 fn a_wait_goes_on_after_an_abrupt_end() {
     let folder = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ fn without_faults_every_body_runs_once_for_each_attempt() {
     assert!(outcome.checkpoints > 8, "worth a crash: {} checkpoints", outcome.checkpoints);
 }
 
-/// DX-050, DX-100, R6, R12: a crash at any checkpoint changes no result, and what is recorded does not run again.
+/// DX-050, DX-100: a crash at any checkpoint changes no result, and what is recorded does not run again.
 #[test]
 fn a_crash_anywhere_changes_nothing() {
     let outcomes = kit().run_with_every_crash("everything", 1);
