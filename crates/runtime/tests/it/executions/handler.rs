@@ -13,7 +13,8 @@ use servo_model::{FunctionName, RunId, TenantId};
 use servo_runtime::executions::{Begun, Executions, PageQuery, Refused, StartFunction};
 use servo_sim::Node;
 use servo_wire::lambda::{
-    CheckpointRequest, CheckpointResponse, DurableExecutionInvocationInput, HistoryEvent, OperationUpdate,
+    CheckpointRequest, CheckpointResponse, DurableExecutionInvocationInput, HistoryEvent, OperationAction,
+    OperationType, OperationUpdate,
 };
 
 use crate::world::World;
@@ -171,6 +172,13 @@ pub(crate) fn kinds(history: &[HistoryEvent]) -> Vec<String> {
     }
     let kind = |event: &HistoryEvent| serde_json::to_value(event).unwrap()["EventType"].as_str().unwrap().to_owned();
     history.iter().map(kind).collect()
+}
+
+/// An update of a step; its end has a result.
+pub(crate) fn step(id: &str, action: OperationAction) -> OperationUpdate {
+    let mut update = OperationUpdate::new(id, OperationType::Step, action);
+    update.payload = (action == OperationAction::Succeed).then(|| "1".to_owned());
+    update
 }
 
 pub(crate) fn succeeded(result: &str) -> Answer {

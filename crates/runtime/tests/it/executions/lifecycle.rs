@@ -10,13 +10,7 @@ use servo_model::operation::{
 };
 use servo_wire::lambda::ErrorName;
 
-use super::handler::{Scripted, history, kinds, pending, start, succeeded, tenant, wait};
-
-fn step(id: &str, action: A) -> OperationUpdate {
-    let mut update = OperationUpdate::new(id, T::Step, action);
-    update.payload = (action == A::Succeed).then(|| "1".to_owned());
-    update
-}
+use super::handler::{Scripted, history, kinds, pending, start, step, succeeded, tenant, wait};
 
 fn waiting(id: &str, seconds: u64) -> OperationUpdate {
     let mut update = OperationUpdate::new(id, T::Wait, A::Start);

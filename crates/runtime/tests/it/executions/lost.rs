@@ -2,15 +2,9 @@
 
 use std::time::Duration;
 
-use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
+use servo_model::operation::{ExecutionStatus, OperationAction as A};
 
-use super::handler::{Scripted, start, succeeded, wait};
-
-fn step(id: &str, action: A) -> OperationUpdate {
-    let mut update = OperationUpdate::new(id, T::Step, action);
-    update.payload = (action == A::Succeed).then(|| "1".to_owned());
-    update
-}
+use super::handler::{Scripted, start, step, succeeded, wait};
 
 /// R15, DX-093: the next node invokes the handler with what it had recorded, and the lost invocation's tokens are worth nothing.
 #[test]
