@@ -13,6 +13,7 @@ pub mod function;
 pub mod ids;
 mod integer;
 pub mod invalid;
+pub mod invocation;
 pub mod limits;
 mod locate;
 pub mod operation;
