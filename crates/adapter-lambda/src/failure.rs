@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use servo_adapter::HandlerFailure;
+use servo_adapter::{FailureKind, HandlerFailure};
 use servo_model::limits::TEXT_BYTES_MAX;
 use servo_model::operation::ErrorObject;
 
@@ -50,7 +50,7 @@ pub(crate) fn is_error_document(body: &str) -> bool {
 }
 
 pub(crate) fn crashed(error: ErrorObject) -> HandlerFailure {
-    HandlerFailure { error, unreachable: false }
+    HandlerFailure::new(FailureKind::Crashed, error)
 }
 
 /// In the words that callers of Lambda know.

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_model::TenantId;
 use servo_model::function::Reach;
 use tokio::net::TcpListener;
@@ -222,14 +222,18 @@ impl Drop for LambdaHandlers {
 
 #[async_trait]
 impl Handlers for LambdaHandlers {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         let timeout = call.timeout;
         let reached = match call.spec.reach.clone() {
             // It has a timeout of its own, because it can say more about a call that took too long.
-            Reach::Pull => return self.pull(call).await,
+            Reach::Pull => return self.pull(call).await.map(Reply::from),
             Reach::Push { url } => tokio::time::timeout(timeout, self.push.call(&url, call)).await,
             Reach::InProcess => tokio::time::timeout(timeout, self.in_process.call(call)).await,
+            Reach::Code(code) => {
+                let message = format!("nothing here runs {}", code.language);
+                return Err(HandlerFailure::unreachable(failure::NOT_FOUND, message));
+            }
         };
-        reached.unwrap_or_else(|_| Err(failure::timed_out(timeout)))
+        reached.unwrap_or_else(|_| Err(failure::timed_out(timeout))).map(Reply::from)
     }
 }

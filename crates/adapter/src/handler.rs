@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use servo_model::TenantId;
 use servo_model::function::FunctionSpec;
 use servo_model::operation::ErrorObject;
+use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse};
 
 /// One invocation of a handler.
 #[derive(Debug, Clone)]
@@ -26,28 +27,84 @@ pub struct HandlerCall {
     pub run_id: servo_model::RunId,
 }
 
+/// How an invocation went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// User code said so, or was ended by a limit: it is the function's own error.
+    Failed,
+    /// It died or did not answer; another try may go better.
+    Crashed,
+    /// Nobody is there who could ever answer.
+    Unreachable,
+}
+
 /// An invocation that brought no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandlerFailure {
     pub error: ErrorObject,
-    /// Nobody is there who could ever answer.
-    pub unreachable: bool,
+    pub kind: FailureKind,
+    pub usage: Usage,
 }
 
 impl HandlerFailure {
+    pub fn new(kind: FailureKind, error: ErrorObject) -> Self {
+        Self { error, kind, usage: Usage::default() }
+    }
+
     pub fn crashed(error_type: &str, message: impl Into<String>) -> Self {
-        Self { error: ErrorObject::new(error_type, message), unreachable: false }
+        Self::new(FailureKind::Crashed, ErrorObject::new(error_type, message))
     }
 
     pub fn unreachable(error_type: &str, message: impl Into<String>) -> Self {
-        Self { error: ErrorObject::new(error_type, message), unreachable: true }
+        Self::new(FailureKind::Unreachable, ErrorObject::new(error_type, message))
+    }
+}
+
+/// What an invocation used, where the way of running it can tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub cpu_ms: Option<u32>,
+    pub memory_mb: Option<u32>,
+}
+
+/// What a handler answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The output of a durable invocation, or a plain function's result.
+    pub text: String,
+    pub usage: Usage,
+}
+
+impl From<String> for Reply {
+    fn from(text: String) -> Self {
+        Self { text, usage: Usage::default() }
     }
 }
 
 /// Reaches the handlers of this node. `call` may be dropped: the execution was stopped, or the invocation took too long.
 #[async_trait]
 pub trait Handlers: Send + Sync {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure>;
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure>;
+}
+
+/// The service side of durable executions, for handlers that this node runs itself: the two calls that a handler makes.
+#[async_trait]
+pub trait DurableService: Send + Sync {
+    async fn checkpoint(
+        &self,
+        tenant: &TenantId,
+        arn: &str,
+        request: CheckpointRequest,
+    ) -> Result<CheckpointResponse, ErrorObject>;
+
+    /// A further page of the operations, from a marker.
+    async fn state(
+        &self,
+        tenant: &TenantId,
+        arn: &str,
+        token: &str,
+        marker: &str,
+    ) -> Result<GetStateResponse, ErrorObject>;
 }
 
 /// For nodes that run no functions.
@@ -56,7 +113,7 @@ pub struct NoHandlers;
 
 #[async_trait]
 impl Handlers for NoHandlers {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         let message = format!("this node runs no functions, and so not `{}`", call.function);
         Err(HandlerFailure::unreachable("ResourceNotFoundException", message))
     }

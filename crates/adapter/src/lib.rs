@@ -13,7 +13,7 @@ use servo_model::artifact::{SecretRef, StepOutput};
 use servo_model::{RunId, StepId, TenantId};
 
 pub use context::AttemptContext;
-pub use handler::{HandlerCall, HandlerFailure, Handlers};
+pub use handler::{DurableService, FailureKind, HandlerCall, HandlerFailure, Handlers, Reply, Usage};
 
 /// One attempt to execute.
 #[derive(Debug, Clone)]

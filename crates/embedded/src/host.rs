@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_runtime::executions::Executions;
 use servo_sdk::{
     DurableExecutionInvocationInput, DurableExecutionInvocationOutput, DurableServiceClient, Handler, InvocationError,
@@ -102,7 +102,7 @@ impl Host {
 
 #[async_trait]
 impl Handlers for Host {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         let Some(function) = self.functions.0.get(&call.function) else {
             // Not a lost cause: the program may have been started without a function that it had before.
             let message = format!(
@@ -118,10 +118,10 @@ impl Handlers for Host {
         let executions = self.executions.wait().await.clone();
         let client = (self.connect)(EngineClient::new(executions, call.tenant));
         match function(input, client, self.options.clone()).await {
-            Ok(answer) => serde_json::to_string(&answer).map_err(|error| {
+            Ok(answer) => serde_json::to_string(&answer).map(Reply::from).map_err(|error| {
                 HandlerFailure::crashed("Runtime.InvalidAnswer", format!("the answer cannot be written: {error}"))
             }),
-            Err(InvocationError(error)) => Err(HandlerFailure { error: error.to_error_object(), unreachable: false }),
+            Err(InvocationError(error)) => Err(HandlerFailure::new(FailureKind::Crashed, error.to_error_object())),
         }
     }
 }

@@ -36,6 +36,21 @@ pub enum Reach {
     Pull,
     /// It runs in this process.
     InProcess,
+    /// A sandbox of this node runs its source. Only entrypoints bring it; it is not registered as a function.
+    #[serde(skip)]
+    Code(Code),
+}
+
+/// Source text with what it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    pub language: String,
+    pub source: std::sync::Arc<str>,
+    pub memory_mb: u64,
+    /// Thousandths of a core.
+    pub cpu_milli: u64,
+    /// How steps are tried again unless they say so themselves.
+    pub retry: crate::invocation::RetryRule,
 }
 
 fn yes() -> bool {

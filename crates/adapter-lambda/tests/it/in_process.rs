@@ -18,7 +18,7 @@ async fn a_closure_answers() {
     assert_eq!(kind(&missing), "ResourceNotFoundException");
     let handler = |call: HandlerCall| async move { Ok(format!("{}!", call.payload)) }.boxed();
     fixture.handlers.register_in_process("f", Arc::new(handler));
-    assert_eq!(fixture.handlers.call(call(Reach::InProcess, "r2", "x")).await, Ok("x!".to_owned()));
+    assert_eq!(fixture.handlers.call(call(Reach::InProcess, "r2", "x")).await, Ok("x!".to_owned().into()));
 }
 
 /// DX-093: a handler in process may die or hang, and neither harms the caller.

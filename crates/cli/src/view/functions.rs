@@ -43,6 +43,7 @@ fn reach(spec: &FunctionSpec) -> String {
         Reach::Push { url } => format!("push {url}"),
         Reach::Pull => "pull".to_owned(),
         Reach::InProcess => "in process".to_owned(),
+        Reach::Code(code) => code.language.clone(),
     };
     if spec.durable { how } else { format!("{how}, plain") }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::{Value, json};
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
 use servo_sdk::ServoClient;
 use servo_server::auth::Auth;
@@ -31,7 +31,7 @@ struct Later(OnceLock<Arc<Worker>>);
 
 #[async_trait]
 impl Handlers for Later {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         self.0.get().unwrap().call(call).await
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers};
 use servo_machine::{Answer, Command, ExecutionCommand};
 use servo_model::RunState;
 use servo_model::contract::DispatchState;
@@ -187,9 +187,12 @@ impl Invocation {
             biased;
             () = self.registered.cancel.notified() => None,
             answer = work => Some(match answer {
-                Ok(Ok(text)) => read_answer(&text, durable),
-                Ok(Err(HandlerFailure { error, unreachable: true })) => Answer::Unreachable(error),
-                Ok(Err(HandlerFailure { error, unreachable: false })) => Answer::Crashed(error),
+                Ok(Ok(reply)) => read_answer(&reply.text, durable),
+                Ok(Err(HandlerFailure { error, kind, .. })) => match kind {
+                    FailureKind::Failed => Answer::Failed(Some(error)),
+                    FailureKind::Crashed => Answer::Crashed(error),
+                    FailureKind::Unreachable => Answer::Unreachable(error),
+                },
                 Err(_) => Answer::Crashed(ErrorObject::new("Runtime.ExitError", "the handler panicked")),
             }),
             () = self.engine().clock().sleep(timeout) => {

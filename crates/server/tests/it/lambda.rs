@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_server::auth::{AccessKey, Auth};
 
 use crate::harness::{Options, Server, keys};
@@ -15,16 +15,17 @@ struct Echo;
 
 #[async_trait]
 impl Handlers for Echo {
-    async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         let envelope: Value = serde_json::from_str(&call.payload).unwrap();
         let input = &envelope["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"];
         let input = input.as_str().unwrap_or("null");
         match serde_json::from_str::<Value>(input).unwrap()["do"].as_str() {
             Some("fail") => {
-                Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "Boom", "ErrorMessage": "no"}}).to_string())
+                let error = json!({"ErrorType": "Boom", "ErrorMessage": "no"});
+                Ok(json!({"Status": "FAILED", "Error": error}).to_string().into())
             }
             Some("hang") => std::future::pending().await,
-            _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string()),
+            _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
         }
     }
 }

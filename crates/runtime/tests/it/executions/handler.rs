@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_model::execution::Ended;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunId, TenantId};
@@ -58,7 +58,7 @@ pub(crate) struct Scripted {
 
 #[async_trait]
 impl Handlers for Scripted {
-    async fn call(&self, call: HandlerCall) -> Answer {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         self.calls.lock().unwrap().push(call.clone());
         let script = self.scripts.lock().unwrap().get(&call.function).cloned();
         let script = script.ok_or_else(|| HandlerFailure::unreachable("ResourceNotFoundException", "no script"))?;
@@ -71,7 +71,7 @@ impl Handlers for Scripted {
             .unwrap()
         };
         let token = Mutex::new(Some(input.checkpoint_token.clone()));
-        script(Arc::new(Invocation { input, call, executions, token })).await
+        script(Arc::new(Invocation { input, call, executions, token })).await.map(Reply::from)
     }
 }
 
