@@ -1,8 +1,8 @@
 //! The row that both sides write: one event of about 300 bytes.
 
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{EventId, RunId, RunStatus, TenantId, Timestamp};
-use servo_store::runs::Visible;
 use servo_store::{Append, Expected, NewEvent, RunRow, StreamAppend};
 
 /// A body that makes the event about 300 bytes in all.
@@ -43,7 +43,7 @@ pub(crate) fn create(run: usize) -> Append {
         plan_id: "bench".to_owned(),
         plan_version: "1".to_owned(),
         status: RunStatus::Running,
-        visible: Visible::Running,
+        visible: InvocationStatus::Running,
         request_key: None,
         created_at: now(),
         finished_at: None,

@@ -23,13 +23,13 @@ pub(crate) fn decide(state: &RunState, now: Timestamp) -> Result<Decision, Refus
             return Err(Refusal::RunState(IllegalRunChange { from, change: RunChange::Started }));
         }
     }
-    if state.execution.is_some() {
+    if let Some(execution) = state.execution.as_deref() {
         let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else {
             return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Started }));
         };
         decision.fact(started(state.round, ENGINE_TYPE, plan_ref, context, now));
         decision.act(Action::Dequeue);
-        decision.act(dispatch(1));
+        decision.act(dispatch(execution.head.invocations + 1));
         return Ok(decision);
     }
     let (Some(plan), Some(plan_ref), Some(context)) = (&state.plan, &state.plan_ref, &state.context) else {

@@ -6,14 +6,14 @@ use servo_model::run::RunChange;
 use servo_model::{RunState, RunStatus, StepStatus};
 
 use crate::decision::{Action, Decision};
-use crate::execution::end;
+use crate::execution::{compensation, end};
 use crate::refusal::Refusal;
 use crate::schedule::View;
 
 pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision: &mut Decision) -> Result<(), Refusal> {
     let status = state.status.next(RunChange::Cancelled)?;
     if state.execution.is_some() {
-        decision.fact(stopped(reason));
+        decision.fact(stopped(state.round, reason));
     }
     decision.fact(EventBody::RunCancelled(RunCancelled {
         status,
@@ -22,14 +22,17 @@ pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision:
         cancelled_by: Some(by.to_owned()),
     }));
     release(state, "the run was cancelled", decision);
+    if let Some(execution) = state.execution.as_deref() {
+        compensation::begin(state, execution, ExecutionStatus::Stopped, decision);
+    }
     Ok(())
 }
 
 /// The same in the words of executions.
-fn stopped(reason: Option<&str>) -> EventBody {
+fn stopped(logical_attempt_id: u32, reason: Option<&str>) -> EventBody {
     let error = ErrorObject::new("Execution.Stopped", reason.unwrap_or("the run was cancelled"));
     let (status, error) = (ExecutionStatus::Stopped, Some(error));
-    EventBody::ExecutionEnded(Box::new(ExecutionEnded { status, result: None, error }))
+    EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result: None, error }))
 }
 
 /// Takes back everything that a run which ends still has out.

@@ -88,6 +88,11 @@ pub enum SignalKind {
     RetryRun,
     RetryStep(StepId),
     SkipStep(StepId),
+    /// Something that a workflow waits for, as JSON.
+    Message {
+        name: String,
+        payload: Option<String>,
+    },
 }
 
 impl SignalKind {
@@ -100,6 +105,7 @@ impl SignalKind {
             SignalKind::RetryRun => SignalType::RetryRun,
             SignalKind::RetryStep(_) => SignalType::RetryStep,
             SignalKind::SkipStep(_) => SignalType::SkipStep,
+            SignalKind::Message { .. } => SignalType::Message,
         }
     }
 
@@ -110,7 +116,8 @@ impl SignalKind {
             | SignalKind::Resume
             | SignalKind::Cancel
             | SignalKind::Approve
-            | SignalKind::RetryRun => None,
+            | SignalKind::RetryRun
+            | SignalKind::Message { .. } => None,
         }
     }
 }

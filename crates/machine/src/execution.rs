@@ -4,8 +4,11 @@
 pub(crate) mod callback;
 pub(crate) mod chained;
 pub(crate) mod checkpoint;
+pub(crate) mod compensation;
 pub(crate) mod end;
 pub(crate) mod handler;
+pub(crate) mod message;
+pub(crate) mod reopen;
 pub(crate) mod settle;
 pub(crate) mod start;
 
@@ -15,7 +18,7 @@ use servo_canon::Digest;
 use servo_model::event::ExecutionStarted;
 use servo_model::execution::{Ended, Execution};
 use servo_model::operation::{ErrorObject, OperationUpdate};
-use servo_model::{PlanRef, RunContext, RunState, RunStatus, Timestamp};
+use servo_model::{PlanRef, RunContext, RunId, RunState, RunStatus, Timestamp};
 
 use crate::admit::Admission;
 use crate::command::Policy;
@@ -37,6 +40,7 @@ pub enum ExecutionCommand {
     Return {
         invocation: u32,
         answer: Answer,
+        used: Used,
     },
     Checkpoint(Checkpoint),
     /// Whoever has a callback answers it.
@@ -49,10 +53,22 @@ pub enum ExecutionCommand {
         operation_id: String,
         ended: Ended,
     },
+    /// The run that was to undo this one is over, or could not be started.
+    Compensated {
+        run_id: Option<RunId>,
+        error: Option<ErrorObject>,
+    },
     Stop {
         error: ErrorObject,
         by: String,
     },
+}
+
+/// What an invocation used, where that can be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    pub cpu_ms: Option<u32>,
+    pub memory_mb: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,13 +130,16 @@ pub(crate) fn decide(
             handler::invoke(state, execution, *invocation, request_id)
         }
         ExecutionCommand::Lose { invocation } => handler::lose(state, execution, *invocation),
-        ExecutionCommand::Return { invocation, answer } => {
-            handler::answered(state, execution, *invocation, answer, policy, now)
+        ExecutionCommand::Return { invocation, answer, used } => {
+            handler::answered(state, execution, *invocation, (answer, *used), policy, now)
         }
         ExecutionCommand::Callback { operation_id, answer } => {
             callback::decide(state, execution, operation_id, answer, now)
         }
         ExecutionCommand::ChainedEnded { operation_id, ended } => chained::ended(state, execution, operation_id, ended),
+        ExecutionCommand::Compensated { run_id, error } => {
+            compensation::ended(state, execution, run_id.as_ref(), error.as_ref())
+        }
         ExecutionCommand::Stop { error, by } => end::stop(state, execution, error, by),
     }
 }

@@ -28,5 +28,5 @@ pub use admit::{Admission, Overload, OverloadPolicy, admit};
 pub use command::{Command, LateResults, Policy, Signal, SignalKind, StartRun, StepResult};
 pub use decide::decide;
 pub use decision::{Action, Decision, Fact, Spawn};
-pub use execution::{Answer, CallbackAnswer, Checkpoint, ExecutionCommand, StartExecution};
+pub use execution::{Answer, CallbackAnswer, Checkpoint, ExecutionCommand, StartExecution, Used};
 pub use refusal::Refusal;

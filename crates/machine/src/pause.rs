@@ -1,6 +1,7 @@
 //! PAUSE: no new steps; those in flight are left to finish, for a while.
 
 use servo_model::event::{EventBody, RunPaused};
+use servo_model::invocation::EntrypointKind;
 use servo_model::run::RunChange;
 use servo_model::{RunState, Timestamp};
 
@@ -17,6 +18,9 @@ pub(crate) fn decide(
     now: Timestamp,
     decision: &mut Decision,
 ) -> Result<(), Refusal> {
+    if state.entrypoint().is_some_and(|pin| pin.kind == EntrypointKind::Function) {
+        return Err(Refusal::NeverWaits);
+    }
     let status = state.status.next(RunChange::Paused)?;
     decision.fact(EventBody::RunPaused(RunPaused {
         status,

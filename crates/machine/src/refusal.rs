@@ -43,6 +43,8 @@ pub enum Refusal {
     NoExecution,
     #[error("a function has no steps to retry or skip, and an execution that has ended stays ended")]
     NotForExecutions,
+    #[error("a function neither waits nor is suspended; only a workflow does")]
+    NeverWaits,
     /// The published wording, which SDKs compare.
     #[error("Invalid checkpoint token")]
     StaleToken,
@@ -73,6 +75,7 @@ impl Refusal {
             | Refusal::NotFailed { .. }
             | Refusal::NoExecution
             | Refusal::NotForExecutions
+            | Refusal::NeverWaits
             | Refusal::CallbackClosed => codes::ILLEGAL_TRANSITION,
             Refusal::StaleToken => codes::ATTEMPT_SUPERSEDED,
             Refusal::Invalid(_) => codes::SCHEMA_VALIDATION_FAILED,

@@ -8,6 +8,7 @@ use servo_model::{RunState, RunStatus, Timestamp};
 
 use crate::command::{Policy, Signal, SignalKind};
 use crate::decision::{Action, Decision};
+use crate::execution::{message, reopen};
 use crate::refusal::Refusal;
 use crate::start::approved;
 use crate::{cancel, pause, resume, retry, skip};
@@ -16,7 +17,8 @@ pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Ti
     if state.signals.contains_key(&signal.signal_id) {
         return Ok(Decision::default());
     }
-    let reopens = matches!(signal.kind, SignalKind::RetryRun | SignalKind::RetryStep(_));
+    let skips = matches!(signal.kind, SignalKind::SkipStep(_)) && state.entrypoint().is_some();
+    let reopens = skips || matches!(signal.kind, SignalKind::RetryRun | SignalKind::RetryStep(_));
     if state.status.is_terminal() && !(state.status == RunStatus::Failed && reopens) {
         return Err(Refusal::Closed(state.status));
     }
@@ -58,12 +60,22 @@ fn apply(
     effect: &mut Decision,
 ) -> Result<(), Refusal> {
     let reason = signal.reason.as_deref().map(clip);
-    if state.execution.is_some()
+    if let Some(execution) = state.execution.as_deref()
         && matches!(signal.kind, SignalKind::RetryRun | SignalKind::RetryStep(_) | SignalKind::SkipStep(_))
     {
-        return Err(Refusal::NotForExecutions);
+        if state.entrypoint().is_none() {
+            return Err(Refusal::NotForExecutions);
+        }
+        return match &signal.kind {
+            SignalKind::RetryStep(step) => reopen::step(state, execution, step, effect, now),
+            SignalKind::SkipStep(step) => reopen::skip(state, execution, step, effect, now),
+            _ => reopen::run(state, reason.unwrap_or("retry of the run"), effect, now),
+        };
     }
     match &signal.kind {
+        SignalKind::Message { name, payload } => {
+            message::receive(state, &signal.signal_id, (name, payload.as_deref()), effect)
+        }
         SignalKind::Pause => pause::decide(state, reason, policy, now, effect),
         SignalKind::Resume => resume::decide(state, policy, now, effect),
         SignalKind::Cancel => cancel::decide(state, &signal.by, reason, effect),

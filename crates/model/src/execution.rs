@@ -5,20 +5,25 @@
 
 mod apply;
 mod operation;
+mod round;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
 use crate::event::{CheckpointRef, ExecutionStarted};
+use crate::invocation::CompensationTrigger;
 use crate::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
+use crate::{RunId, Timestamp};
 
 pub use operation::{Due, Operation};
+pub use round::{EVENT, SIGNAL};
 
 /// The step id under which invocations of the handler are dispatched.
 pub const HANDLER: &str = "handler";
+/// The step id under which a run is undone.
+pub const COMPENSATE: &str = "compensate";
 /// The step id under which the end of a chained execution is told to the one that waits for it.
 pub const JOIN: &str = "join";
 
@@ -34,6 +39,8 @@ pub struct Execution {
     due: BTreeSet<(Timestamp, Due, u32)>,
     /// Operations that something outside the handler will end.
     pending: u32,
+    /// Those among them that are no retries.
+    waiting: u32,
     bytes: usize,
 }
 
@@ -61,6 +68,49 @@ pub struct Head {
     /// The next invocation is not before this time.
     pub retry_at: Option<Timestamp>,
     pub ended: Option<Ended>,
+    /// How often the handler had been invoked before this round.
+    #[serde(default)]
+    pub invocations_before: u32,
+    /// When this round's first invocation began.
+    #[serde(default)]
+    pub begun_at: Option<Timestamp>,
+    /// How long handlers have run in this round.
+    #[serde(default)]
+    pub executed_ms: u64,
+    #[serde(default)]
+    pub cpu_ms: Option<u64>,
+    #[serde(default)]
+    pub memory_mb: Option<u32>,
+    /// When it last began to wait.
+    #[serde(default)]
+    pub suspended_at: Option<Timestamp>,
+    /// Messages that nobody has waited for yet, in order: by name.
+    #[serde(default)]
+    pub messages: Vec<Message>,
+    #[serde(default)]
+    pub compensation: Option<Compensation>,
+    #[serde(default)]
+    pub dead_lettered: bool,
+    /// The last event number of operations that were taken back when the run was tried again.
+    #[serde(default)]
+    pub taken_back: BTreeMap<Arc<str>, u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub name: String,
+    pub payload: Option<String>,
+}
+
+/// How undoing the run goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compensation {
+    pub trigger: CompensationTrigger,
+    pub at: Timestamp,
+    pub ended: bool,
+    /// The run that undid it.
+    pub run_id: Option<RunId>,
+    pub error: Option<ErrorObject>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +142,16 @@ impl Execution {
             idle_answers: 0,
             retry_at: None,
             ended: None,
+            invocations_before: 0,
+            begun_at: None,
+            executed_ms: 0,
+            cpu_ms: None,
+            memory_mb: None,
+            suspended_at: None,
+            messages: Vec::new(),
+            compensation: None,
+            dead_lettered: false,
+            taken_back: BTreeMap::new(),
         };
         Self {
             head,
@@ -100,6 +160,7 @@ impl Execution {
             touched: BTreeSet::new(),
             due: BTreeSet::new(),
             pending: 0,
+            waiting: 0,
             bytes,
         }
     }
@@ -164,6 +225,28 @@ impl Execution {
         self.head.invocations > 0 && self.head.invocation.is_none() && self.head.ended.is_none() && waits
     }
 
+    /// The handler has been called in this round.
+    pub fn has_begun(&self) -> bool {
+        self.head.invocations > self.head.invocations_before
+    }
+
+    /// Suspended in the sense of callers: it waits for a time, a message or another run, and not only for its next try.
+    pub fn waits_outside(&self) -> bool {
+        self.is_suspended() && self.head.retry_at.is_none() && self.waiting > 0
+    }
+
+    /// When a run that waits has waited too long.
+    pub fn suspension_ends(&self) -> Option<Timestamp> {
+        let seconds = self.head.start.entrypoint.as_ref()?.max_suspension_seconds?;
+        Some(self.head.suspended_at?.plus(std::time::Duration::from_secs(seconds)))
+    }
+
+    /// The number of an operation's next event.
+    pub fn next_occurrence(&self, id: &str) -> u32 {
+        let last = self.operation(id).map(|operation| operation.occurrence);
+        last.or_else(|| self.head.taken_back.get(id).copied()).unwrap_or(0) + 1
+    }
+
     /// Operations whose time has come, earliest first.
     pub fn due(&self, now: Timestamp) -> impl Iterator<Item = (Due, &Operation)> + '_ {
         let due = self.due.iter().take_while(move |(at, _, _)| *at <= now);
@@ -174,7 +257,8 @@ impl Execution {
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let operation = self.due.iter().map(|(at, _, _)| *at).find(|at| *at > now);
         let retry = self.head.retry_at.filter(|at| *at > now && self.head.invocation.is_none());
-        [operation, retry, Some(self.deadline())].into_iter().flatten().filter(|at| *at > now).min()
+        let waited = self.suspension_ends().filter(|_| self.waits_outside());
+        [operation, retry, waited, Some(self.deadline())].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     /// Rough bytes in memory.
@@ -198,6 +282,11 @@ impl From<(Head, Vec<Operation>)> for Execution {
         }
         execution
     }
+}
+
+/// What the run waits for, in its callers' sense.
+fn is_waiting(operation_type: OperationType, status: OperationStatus) -> bool {
+    operation_type != OperationType::Step && is_pending(operation_type, status)
 }
 
 /// What only something outside the handler ends.

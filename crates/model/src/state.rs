@@ -15,6 +15,7 @@ use servo_canon::Digest;
 
 use crate::event::{RootCause, SignalType, SkipCause};
 use crate::execution::Execution;
+use crate::invocation::{EntrypointPin, InvocationStatus};
 use crate::plan::{Plan, PlanRef, RunContext};
 use crate::{ArtifactRef, Event, RunId, RunStatus, SignalId, StepError, StepId, StepStatus, TenantId, Timestamp};
 
@@ -221,10 +222,57 @@ impl RunState {
     /// already were handed out by the decision made at `now`.
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         match self.status {
-            RunStatus::Paused if self.is_draining() => self.drain_until,
+            RunStatus::Paused => {
+                let drained = self.drain_until.filter(|_| self.is_draining());
+                let waited = self.execution.as_ref().and_then(|execution| execution.suspension_ends());
+                [drained, waited.filter(|at| *at > now)].into_iter().flatten().min()
+            }
             RunStatus::Running if self.execution.is_some() => self.execution.as_ref()?.next_due(now),
             RunStatus::Running => self.delayed.iter().map(|(due, _)| *due).find(|due| *due > now),
-            _ => None,
+            RunStatus::Failed => self.dead_letter_at().filter(|at| *at > now),
+            RunStatus::Pending | RunStatus::Approved | RunStatus::Completed | RunStatus::Cancelled => None,
+        }
+    }
+
+    /// The entrypoint that this is a run of, as it was when the run started.
+    pub fn entrypoint(&self) -> Option<&EntrypointPin> {
+        self.execution.as_ref()?.head.start.entrypoint.as_deref()
+    }
+
+    /// When a failed run that nobody undoes is given up.
+    pub fn dead_letter_at(&self) -> Option<Timestamp> {
+        let (head, pin) = (&self.execution.as_ref()?.head, self.entrypoint()?);
+        let rests = self.status == RunStatus::Failed && head.compensation.is_none() && !head.dead_lettered;
+        let grace = std::time::Duration::from_secs(pin.dead_letter_grace_seconds);
+        self.completed_at.filter(|_| rests).map(|at| at.plus(grace))
+    }
+
+    /// The status that callers see and filter by.
+    pub fn visible(&self) -> InvocationStatus {
+        use InvocationStatus as S;
+        let ended = match self.status {
+            RunStatus::Pending | RunStatus::Approved => return S::Queued,
+            RunStatus::Paused => return S::Suspended,
+            RunStatus::Completed => return S::Succeeded,
+            RunStatus::Running => {
+                let Some(execution) = self.execution.as_ref().filter(|_| self.entrypoint().is_some()) else {
+                    return if self.is_suspended() { S::Suspended } else { S::Running };
+                };
+                return match () {
+                    () if !execution.has_begun() => S::Queued,
+                    () if execution.waits_outside() => S::Suspended,
+                    () => S::Running,
+                };
+            }
+            RunStatus::Failed => S::Failed,
+            RunStatus::Cancelled => S::Canceled,
+        };
+        let Some(head) = self.execution.as_ref().map(|execution| &execution.head) else { return ended };
+        match &head.compensation {
+            _ if head.dead_lettered => S::DeadLettered,
+            Some(compensation) if !compensation.ended => S::Compensating,
+            Some(_) => S::Compensated,
+            None => ended,
         }
     }
 

@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 use servo_canon::Digest;
 use servo_machine::Command;
 use servo_model::event::{EventBody, RunCancelled, idempotency_key};
+use servo_model::invocation::InvocationStatus;
 use servo_model::{Event, Invalid, RunId, RunState, RunStatus, TenantId};
 use servo_store::log::{QueueChange, TimerChange};
-use servo_store::runs::Visible;
 use servo_store::{Append, Expected, NewEvent, Position, RunRow, Scope, StoredEvent, StreamAppend};
 
 use crate::engine::{Engine, Error, Order};
@@ -115,8 +115,12 @@ impl Engine {
             occurred_at: Some(now),
             payload: body.encode(),
         });
-        stream.row =
-            Some(RunRow { status: RunStatus::Cancelled, visible: Visible::Canceled, finished_at: Some(now), ..row });
+        stream.row = Some(RunRow {
+            status: RunStatus::Cancelled,
+            visible: InvocationStatus::Canceled,
+            finished_at: Some(now),
+            ..row
+        });
         stream.timer = TimerChange::Clear;
         stream.queue = QueueChange::Remove { leased_by: None };
         self.store().append(Append::one(stream)).await?;

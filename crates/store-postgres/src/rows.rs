@@ -4,9 +4,9 @@ use std::error::Error as StdError;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{EventId, RunId, RunStatus, StepId, TenantId, Timestamp};
 use servo_store::dispatch::DispatchStep;
-use servo_store::runs::Visible;
 use servo_store::{AuthorityRow, DispatchRow, Error, Position, Result, RunRow, StoredEvent};
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -165,7 +165,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         plan_id: get(row, "plan_id")?,
         plan_version: get(row, "plan_version")?,
         status: RunStatus::parse(status).ok_or_else(|| corrupt("a run has an unknown status"))?,
-        visible: Visible::parse(visible).ok_or_else(|| corrupt("a run has an unknown visible status"))?,
+        visible: InvocationStatus::parse(visible).ok_or_else(|| corrupt("a run has an unknown visible status"))?,
         request_key: get::<Option<&[u8]>>(row, "request_key")?.map(digest).transpose()?,
         created_at: time(row, "created_at")?,
         finished_at: optional_time(row, "finished_at")?,

@@ -28,7 +28,8 @@ use crate::log::StoredEvent;
 use crate::position::Position;
 use crate::registry::{AliasRow, FunctionVersion};
 use crate::relay::{CursorRow, DeadLetter, OutboxRow};
-use crate::runs::{RunRow, Visible};
+use crate::runs::RunRow;
+use servo_model::invocation::InvocationStatus;
 
 /// A store in memory. Clones share it, as two connections share a database.
 #[derive(Clone)]
@@ -136,7 +137,7 @@ pub fn system_row(now: Timestamp) -> RunRow {
         plan_id: String::new(),
         plan_version: String::new(),
         status: RunStatus::Running,
-        visible: Visible::Running,
+        visible: InvocationStatus::Running,
         request_key: None,
         created_at: now,
         finished_at: None,

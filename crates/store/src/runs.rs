@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::limits::{LABEL_CHARS_MAX, fits};
 use servo_model::{RunId, RunState, RunStatus, TenantId, Timestamp};
 
@@ -24,49 +25,6 @@ impl Scope {
     }
 }
 
-/// The status that people filter by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Visible {
-    Queued,
-    Running,
-    Suspended,
-    Succeeded,
-    Failed,
-    Canceled,
-}
-
-impl Visible {
-    pub const ALL: [Visible; 6] =
-        [Visible::Queued, Visible::Running, Visible::Suspended, Visible::Succeeded, Visible::Failed, Visible::Canceled];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Visible::Queued => "queued",
-            Visible::Running => "running",
-            Visible::Suspended => "suspended",
-            Visible::Succeeded => "succeeded",
-            Visible::Failed => "failed",
-            Visible::Canceled => "canceled",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|visible| visible.as_str() == text)
-    }
-
-    pub fn of(state: &RunState) -> Self {
-        match state.status {
-            RunStatus::Pending | RunStatus::Approved => Visible::Queued,
-            RunStatus::Running if state.is_suspended() => Visible::Suspended,
-            RunStatus::Running => Visible::Running,
-            RunStatus::Paused => Visible::Suspended,
-            RunStatus::Completed => Visible::Succeeded,
-            RunStatus::Failed => Visible::Failed,
-            RunStatus::Cancelled => Visible::Canceled,
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     pub run_id: RunId,
@@ -76,7 +34,7 @@ pub struct RunRow {
     pub plan_id: String,
     pub plan_version: String,
     pub status: RunStatus,
-    pub visible: Visible,
+    pub visible: InvocationStatus,
     /// Unique: the same request never starts two runs.
     pub request_key: Option<Digest>,
     pub created_at: Timestamp,
@@ -105,7 +63,7 @@ impl RunRow {
             plan_id: text(plan.map(|p| p.plan_id.as_str())),
             plan_version: text(plan.map(|p| p.plan_version.as_str())),
             status: state.status,
-            visible: Visible::of(state),
+            visible: state.visible(),
             request_key,
             created_at,
             finished_at: if state.status.is_terminal() { state.completed_at } else { None },
@@ -129,7 +87,7 @@ impl RunRow {
     /// Whether the row says what the state says: the test of `servo store verify`.
     pub fn agrees_with(&self, state: &RunState) -> bool {
         let finished = if state.status.is_terminal() { state.completed_at } else { None };
-        self.status == state.status && self.visible == Visible::of(state) && self.finished_at == finished
+        self.status == state.status && self.visible == state.visible() && self.finished_at == finished
     }
 }
 
@@ -144,7 +102,7 @@ fn outcome(state: &RunState) -> Option<String> {
 #[derive(Debug, Clone, Default)]
 pub struct RunQuery {
     /// One of these; none stands for any.
-    pub visible: Vec<Visible>,
+    pub visible: Vec<InvocationStatus>,
     /// One of these; `None` in the list stands for runs without one.
     pub outcome: Option<Vec<Option<String>>>,
     pub plan_id: Option<String>,
@@ -162,7 +120,7 @@ pub struct RunQuery {
 
 impl RunQuery {
     /// The statuses asked for, each once.
-    pub fn visible_set(&self) -> Vec<Visible> {
+    pub fn visible_set(&self) -> Vec<InvocationStatus> {
         let mut set = self.visible.clone();
         set.sort_unstable();
         set.dedup();

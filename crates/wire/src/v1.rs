@@ -18,7 +18,7 @@ pub use functions::{
     AliasItem, AliasRequest, FunctionItem, FunctionList, FunctionView, LineItem, LineList, VersionItem,
 };
 pub use health::Version;
-pub use runs::{PlanRefRequest, RunItem, RunList, StartRunRequest, StartedRun, VisibleStatus};
+pub use runs::{PlanRefRequest, RunItem, RunList, StartRunRequest, StartedRun};
 pub use runtime::{Executed, RuntimeEventPage};
 pub use signals::{SignalAnswer, SignalRequest};
 pub use store::{Finding, Retired, StoreInfo, VerifyReport};

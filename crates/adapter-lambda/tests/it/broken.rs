@@ -45,7 +45,7 @@ async fn an_answer_on_another_connection_is_in_time_within_the_grace() {
     let started = fixture.start(pull_call("r1"));
     drop(soon(ask(address, "")).await);
     assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
 }
 
 /// Who asks with `Connection: close` says that the end of the connection means nothing.
@@ -58,7 +58,7 @@ async fn a_connection_that_was_to_close_says_nothing() {
     assert_eq!(soon(stream.read_to_end(&mut Vec::new())).await.unwrap(), 0, "the server closes");
     assert_eq!(fixture.respond(address, "unknown", "x").await, 400);
     assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
 }
 
 /// Clients close connections that were idle for long, while the handler still works.
@@ -71,7 +71,7 @@ async fn an_old_idle_connection_says_nothing() {
     drop(soon(ask(address, "")).await);
     assert_eq!(fixture.respond(address, "unknown", "x").await, 400);
     assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
 }
 
 /// A connection that never asks anything holds a slot only for a while.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use servo_adapter::{HandlerCall, Handlers as _};
+use servo_adapter::{FailureKind, HandlerCall, Handlers as _};
 use servo_model::function::Reach;
 
 use crate::support::{call, fixture, kind};
@@ -14,7 +14,7 @@ use crate::support::{call, fixture, kind};
 async fn a_closure_answers() {
     let fixture = fixture();
     let missing = fixture.handlers.call(call(Reach::InProcess, "r1", "x")).await;
-    assert!(missing.as_ref().is_err_and(|failure| failure.unreachable));
+    assert!(missing.as_ref().is_err_and(|failure| failure.kind == FailureKind::Unreachable));
     assert_eq!(kind(&missing), "ResourceNotFoundException");
     let handler = |call: HandlerCall| async move { Ok(format!("{}!", call.payload)) }.boxed();
     fixture.handlers.register_in_process("f", Arc::new(handler));
@@ -37,5 +37,5 @@ async fn a_closure_that_panics_or_hangs_has_crashed() {
     let hanging = HandlerCall { timeout: Duration::from_millis(20), ..call(Reach::InProcess, "r", "never") };
     let answer = fixture.handlers.call(hanging).await;
     assert_eq!(kind(&answer), "Sandbox.Timedout");
-    assert!(!answer.unwrap_err().unreachable);
+    assert_eq!(answer.unwrap_err().kind, FailureKind::Crashed);
 }

@@ -34,7 +34,7 @@ async fn a_worker_asks_and_answers() {
     assert_eq!(response.text().await.unwrap(), "payload of r1");
     assert_eq!((fixture.worker().kind, fixture.worker().in_flight), (WorkerKind::Pull, 1));
     assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
     assert_eq!(fixture.respond(address, "r1", "again").await, 400, "answered already");
     assert_eq!(fixture.worker().in_flight, 0);
 }
@@ -89,7 +89,7 @@ async fn many_workers_share_many_calls() {
     }
     let calls: Vec<_> = (0..CALLS).map(|n| fixture.start(pull_call(&format!("r{n}")))).collect();
     for (n, call) in calls.into_iter().enumerate() {
-        assert_eq!(soon(call).await.unwrap(), Ok(format!("answer to payload of r{n}")));
+        assert_eq!(soon(call).await.unwrap(), Ok(format!("answer to payload of r{n}").into()));
     }
     until("all workers ask again", || fixture.worker().pollers == WORKERS).await;
     assert_eq!((fixture.worker().waiting, fixture.worker().in_flight), (0, 0));
@@ -111,7 +111,7 @@ async fn a_dropped_call_is_forgotten() {
     let later = fixture.start(pull_call("later"));
     assert_eq!(soon(fixture.next(address)).await.0, "later");
     assert_eq!(fixture.respond(address, "later", "x").await, 202);
-    assert_eq!(soon(later).await.unwrap(), Ok("x".to_owned()));
+    assert_eq!(soon(later).await.unwrap(), Ok("x".to_owned().into()));
 }
 
 /// DX-093: a handler that takes too long has crashed, and it is said whether one had the call at all.
@@ -144,7 +144,7 @@ async fn a_poll_that_was_given_up_takes_nothing() {
     let started = fixture.start(pull_call("r1"));
     assert_eq!(soon(fixture.next(address)).await.0, "r1");
     assert_eq!(fixture.respond(address, "r1", "x").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("x".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("x".to_owned().into()));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_response_has_a_largest_size() {
         let body = "x".repeat(size);
         assert_eq!(fixture.respond(address, id, &body).await, status, "{id}");
         match soon(started).await.unwrap() {
-            Ok(answer) => assert_eq!((answer.len(), status), (LIMIT, 202)),
+            Ok(answer) => assert_eq!((answer.text.len(), status), (LIMIT, 202)),
             answer => assert_eq!((kind(&answer), status), ("Function.ResponseSizeTooLarge", 413)),
         }
     }
@@ -207,7 +207,7 @@ async fn a_call_waits_for_the_address_of_its_function() {
     let address = fixture.open().await;
     assert_eq!(soon(fixture.next(address)).await.0, "r1");
     assert_eq!(fixture.respond(address, "r1", "x").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("x".to_owned()));
+    assert_eq!(soon(started).await.unwrap(), Ok("x".to_owned().into()));
 }
 
 #[tokio::test]

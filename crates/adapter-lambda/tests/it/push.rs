@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, Uri};
-use servo_adapter::{HandlerCall, Handlers as _};
+use servo_adapter::{FailureKind, HandlerCall, Handlers as _};
 use servo_model::function::Reach;
 use tokio::net::TcpListener;
 
@@ -54,9 +54,9 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
     let fixture = fixture();
     let tenant_id = Some("acme".to_owned());
     let posted = HandlerCall { tenant_id, trace: Some("Root=1".to_owned()), ..push(address, "200 - fine") };
-    assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned()));
+    assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned().into()));
     let complete = Reach::Push { url: format!("http://{address}/x/invocations") };
-    assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned()));
+    assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned().into()));
     let seen = seen.lock().unwrap();
     let (path, headers, body) = &seen[0];
     assert_eq!((path.as_str(), body.as_str()), ("/2015-03-31/functions/f/invocations", "200 - fine"));
@@ -89,12 +89,12 @@ async fn failures_are_told_apart() {
     assert_eq!(kind(&unmarked), "E");
     let missing = answer("404 - gone").await;
     assert_eq!(kind(&missing), "ResourceNotFoundException");
-    assert!(missing.unwrap_err().unreachable);
+    assert_eq!(missing.unwrap_err().kind, FailureKind::Unreachable);
     for status in ["500", "429", "307", "202"] {
         let refused = answer(&format!("{status} - why")).await;
         assert_eq!(kind(&refused), "Runtime.InvalidResponse", "{status}");
         assert!(message(&refused).contains(status) && message(&refused).contains("why"), "{refused:?}");
-        assert!(!refused.unwrap_err().unreachable);
+        assert_eq!(refused.unwrap_err().kind, FailureKind::Crashed);
     }
     assert_eq!(kind(&answer("200 - large").await), "Function.ResponseSizeTooLarge");
     assert_eq!(kind(&answer("200 - bytes").await), "Runtime.InvalidResponse");
@@ -112,5 +112,5 @@ async fn nobody_there_and_nobody_answering_are_crashes() {
     let refused = soon(fixture.handlers.call(push(address, "200 - x"))).await;
     assert_eq!(kind(&refused), "Runtime.ConnectionError");
     assert!(message(&refused).contains("refused"), "{refused:?}");
-    assert!(!refused.unwrap_err().unreachable);
+    assert_eq!(refused.unwrap_err().kind, FailureKind::Crashed);
 }

@@ -64,7 +64,7 @@ async fn the_end_of_the_process_concerns_only_its_own_calls() {
     std::fs::write(&flag, "").unwrap();
     assert_eq!(kind(&soon(second).await.unwrap()), "Runtime.ExitError");
     assert_eq!(fixture.respond(outside, "r1", "done").await, 202);
-    assert_eq!(soon(first).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(first).await.unwrap(), Ok("done".to_owned().into()));
     soon(fixture.handlers.stop()).await;
 }
 
@@ -146,7 +146,7 @@ async fn stopping_lets_a_worker_answer() {
     let stop = fixture.handlers.stop();
     let answer = async {
         assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-        assert_eq!(started.await.unwrap(), Ok("done".to_owned()));
+        assert_eq!(started.await.unwrap(), Ok("done".to_owned().into()));
     };
     soon(async { tokio::join!(stop, answer) }).await;
 }
@@ -185,7 +185,7 @@ async fn a_worker_that_hangs_is_replaced() {
     let again = fixture.start(pull_call("r2"));
     assert_eq!(soon(fixture.next(address)).await.0, "r2");
     assert_eq!(fixture.respond(address, "r2", "done").await, 202);
-    assert_eq!(soon(again).await.unwrap(), Ok("done".to_owned()));
+    assert_eq!(soon(again).await.unwrap(), Ok("done".to_owned().into()));
     soon(fixture.handlers.stop()).await;
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, Response};
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _, Reply};
 use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Parts, Settings, WorkerView};
 use servo_model::function::{FunctionSpec, Place, Reach};
 use servo_model::{RunId, TenantId, Timestamp};
@@ -17,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than any test: a call with it fails the test instead of timing out.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-pub(crate) type Answer = Result<String, HandlerFailure>;
+pub(crate) type Answer = Result<Reply, HandlerFailure>;
 
 #[derive(Default)]
 pub(crate) struct Lines(Mutex<Vec<CapturedLine>>);

@@ -281,6 +281,8 @@ impl ValueEnum for SignalKind {
             SignalType::SkipStep => PossibleValue::new("skip-step").alias("skip_step"),
             SignalType::Approve => PossibleValue::new("approve"),
             SignalType::RetryRun => PossibleValue::new("retry-run").alias("retry_run"),
+            // Messages are sent to invocations, with a name and a payload.
+            SignalType::Message => return None,
         })
     }
 }

@@ -1,7 +1,8 @@
 //! Lists of runs, and what commands on runs answer.
 
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunSnapshot};
-use servo_wire::v1::{RunItem, RunList, RunRef, SignalAnswer, StartedRun, VisibleStatus};
+use servo_wire::v1::{RunItem, RunList, RunRef, SignalAnswer, StartedRun};
 
 use super::{Style, View};
 use crate::output::style::took;
@@ -23,7 +24,7 @@ impl View for RunList {
 fn row(item: &RunItem, style: &Style) -> Vec<Cell> {
     let status = match item.visible {
         // Running as the events have it, but nothing happens until a retry is due.
-        VisibleStatus::Suspended if item.status.as_str() == "RUNNING" => "RUNNING (waits)".to_owned(),
+        InvocationStatus::Suspended if item.status.as_str() == "RUNNING" => "RUNNING (waits)".to_owned(),
         _ => item.status.as_str().to_owned(),
     };
     let place = format!("{}/{}", item.project_id, item.environment_id);

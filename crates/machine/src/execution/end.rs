@@ -6,6 +6,7 @@ use servo_model::limits::clip;
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
+use super::compensation;
 use super::settle::step;
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
@@ -19,9 +20,11 @@ pub(crate) fn end(
     decision: &mut Decision,
 ) {
     let last = last_event(state, status, error.as_ref());
-    decision.fact(EventBody::ExecutionEnded(Box::new(ExecutionEnded { status, result, error })));
+    let logical_attempt_id = state.round;
+    decision.fact(EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result, error })));
     decision.fact(last);
     release(execution, decision);
+    compensation::begin(state, execution, status, decision);
 }
 
 /// Takes back what is still out, and tells whoever waits for this execution.
@@ -35,7 +38,8 @@ pub(crate) fn release(execution: &Execution, decision: &mut Decision) {
         decision.act(Action::Abandon { step_id, attempt, reason });
         decision.act(Action::CancelInFlight);
     }
-    if head.start.parent.is_some() {
+    let compensates = head.start.entrypoint.as_ref().is_some_and(|pin| pin.compensates.is_some());
+    if head.start.parent.is_some() || compensates {
         decision.act(Action::Dispatch { step_id: step(JOIN), attempt: 1 });
     }
 }

@@ -2,11 +2,12 @@
 
 use servo_model::event::{EventBody, HandlerInvoked, HandlerReturned, HandlerStatus};
 use servo_model::execution::{Execution, HANDLER, Invocation};
+use servo_model::invocation::{EntrypointKind, EntrypointPin, ErrorCategory, Failure};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus, Timestamp};
 
 use super::settle::{dispatch, step};
-use super::{Answer, end, open};
+use super::{Answer, Used, end, open};
 use crate::command::Policy;
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
@@ -57,7 +58,7 @@ pub(crate) fn answered(
     state: &RunState,
     execution: &Execution,
     invocation: u32,
-    answer: &Answer,
+    (answer, used): (&Answer, Used),
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
@@ -66,7 +67,11 @@ pub(crate) fn answered(
     let mut decision = Decision::default();
     decision.act(Action::Deliver { step_id: step(HANDLER), attempt: invocation });
     let mut over = |status: HandlerStatus, error: Option<ErrorObject>, retry_after_ms: u64| {
-        decision.fact(returned(execution, running, status, error, retry_after_ms));
+        let mut fact = returned(execution, running, status, error, retry_after_ms);
+        if let EventBody::HandlerReturned(body) = &mut fact {
+            (body.cpu_ms, body.memory_mb) = (used.cpu_ms, used.memory_mb);
+        }
+        decision.fact(fact);
     };
     if state.status == RunStatus::Paused && !matches!(answer, Answer::Pending | Answer::Crashed(_)) {
         // A paused run does not end. All that the answer rests on is recorded, so the handler gives it again.
@@ -76,6 +81,25 @@ pub(crate) fn answered(
     let fail = |decision: &mut Decision, error: Option<ErrorObject>| {
         end::end(state, execution, ExecutionStatus::Failed, None, error, decision);
     };
+    if let (Answer::Failed(Some(error)) | Answer::Crashed(error), Some(pin)) =
+        (answer, &execution.head.start.entrypoint)
+    {
+        match verdict(pin, execution, error) {
+            Verdict::Again { wait_ms } => {
+                over(HandlerStatus::Retrying, Some(error.clone()), wait_ms);
+                if wait_ms == 0 && state.status == RunStatus::Running {
+                    decision.act(dispatch(invocation + 1));
+                }
+                return Ok(decision);
+            }
+            Verdict::Over => {
+                over(HandlerStatus::Failed, Some(error.clone()), 0);
+                fail(&mut decision, Some(error.clone()));
+                return Ok(decision);
+            }
+            Verdict::AsEver => {}
+        }
+    }
     match answer {
         Answer::Succeeded(result) => {
             over(HandlerStatus::Succeeded, None, 0);
@@ -108,6 +132,29 @@ pub(crate) fn answered(
         Answer::Pending => pending(state, execution, running, invocation, &mut decision, now),
     }
     Ok(decision)
+}
+
+enum Verdict {
+    Again {
+        wait_ms: u64,
+    },
+    Over,
+    /// As any handler's.
+    AsEver,
+}
+
+/// A function is one attempt as a whole, tried again by its policy. A workflow's steps are tried again one by one, and the
+/// workflow itself only when the process that ran it was lost, but not when it was ended by a limit.
+fn verdict(pin: &EntrypointPin, execution: &Execution, error: &ErrorObject) -> Verdict {
+    let failure = Failure::of(error);
+    match (pin.kind, failure.category) {
+        (EntrypointKind::Function, _) => match pin.retry.next_delay_ms(execution.head.failures + 1, &failure) {
+            Some(wait_ms) => Verdict::Again { wait_ms },
+            None => Verdict::Over,
+        },
+        (EntrypointKind::Workflow, ErrorCategory::Timeout | ErrorCategory::ResourceLimit) => Verdict::Over,
+        (EntrypointKind::Workflow, _) => Verdict::AsEver,
+    }
 }
 
 /// The handler waits for something. If that has happened meanwhile, or nothing ever will, this says so.
@@ -154,6 +201,8 @@ pub(super) fn returned(
         status,
         error,
         retry_after_ms,
+        cpu_ms: None,
+        memory_mb: None,
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use servo_model::event::{CheckpointRef, EventBody, OperationResolved};
 use servo_model::execution::{Due, Execution, HANDLER, Operation};
+use servo_model::invocation::{ErrorCategory, Failure, errors};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus};
 use servo_model::{RunState, RunStatus, StepId, Timestamp};
 
@@ -32,6 +33,9 @@ pub(crate) fn settle(state: &RunState, execution: &Execution, decision: &mut Dec
         end::end(state, execution, ExecutionStatus::TimedOut, None, Some(error), decision);
         return;
     }
+    if execution.waits_outside() && suspended_too_long(state, execution, decision, now) {
+        return;
+    }
     let resolved = resolve_due(execution, None, decision, now);
     let next = dispatch(execution.head.invocations + 1);
     if may_run(execution, decision, now)
@@ -40,6 +44,22 @@ pub(crate) fn settle(state: &RunState, execution: &Execution, decision: &mut Dec
     {
         decision.act(next);
     }
+}
+
+/// Ends a run that has been suspended for longer than its entrypoint allows.
+pub(crate) fn suspended_too_long(
+    state: &RunState,
+    execution: &Execution,
+    decision: &mut Decision,
+    now: Timestamp,
+) -> bool {
+    let over = execution.suspension_ends().is_some_and(|at| at <= now);
+    if over {
+        let message = "the run was suspended for longer than its entrypoint allows";
+        let error = Failure::new(errors::TIMEOUT, ErrorCategory::Timeout, message).to_error();
+        end::end(state, execution, ExecutionStatus::Failed, None, Some(error), decision);
+    }
+    over
 }
 
 /// The handler does not run after this decision, and need not wait before its next try.

@@ -117,7 +117,11 @@ fn body(body: &EventBody) -> String {
         | B::OperationUpdated(_)
         | B::OperationResolved(_)
         | B::CallbackHeartbeat(_)
-        | B::ExecutionEnded(_) => panic!("a plan does not make such an event: {body:?}"),
+        | B::ExecutionEnded(_)
+        | B::MessageReceived(_)
+        | B::CompensationStarted(_)
+        | B::CompensationEnded(_)
+        | B::RunDeadLettered(_) => panic!("a plan does not make such an event: {body:?}"),
         B::Runtime(_) | B::Unknown(_) => panic!("the machine does not make such an event: {body:?}"),
     }
 }
@@ -131,6 +135,7 @@ pub(crate) fn signal(signal: SignalType) -> &'static str {
         SignalType::SkipStep => "SKIP_STEP",
         SignalType::Approve => "APPROVE",
         SignalType::RetryRun => "RETRY_RUN",
+        SignalType::Message => "MESSAGE",
     }
 }
 
@@ -171,6 +176,7 @@ pub(crate) fn kind(refusal: &Refusal) -> &'static str {
         Refusal::SignalLimit(_) => "SignalLimit",
         Refusal::NoExecution => "NoExecution",
         Refusal::NotForExecutions => "NotForExecutions",
+        Refusal::NeverWaits => "NeverWaits",
         Refusal::StaleToken => "StaleToken",
         Refusal::Invalid(_) => "Invalid",
         Refusal::NoOperation(_) => "NoOperation",

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use servo_canon::Digest;
 
 use super::durable::{
-    CallbackHeartbeat, ExecutionEnded, ExecutionStarted, HandlerInvoked, HandlerReturned, OperationResolved,
-    OperationUpdated,
+    CallbackHeartbeat, CompensationEnded, CompensationStarted, ExecutionEnded, ExecutionStarted, HandlerInvoked,
+    HandlerReturned, MessageReceived, OperationResolved, OperationUpdated, RunDeadLettered,
 };
 use crate::artifact::{StepError, check_artifacts};
 use crate::contract::RuntimeEvent;
@@ -49,6 +49,11 @@ pub enum EventBody {
     OperationResolved(Box<OperationResolved>),
     CallbackHeartbeat(CallbackHeartbeat),
     ExecutionEnded(Box<ExecutionEnded>),
+    /// Engine types of invocations.
+    MessageReceived(Box<MessageReceived>),
+    CompensationStarted(CompensationStarted),
+    CompensationEnded(Box<CompensationEnded>),
+    RunDeadLettered(RunDeadLettered),
     /// A fact of the runtime contract, on the system stream.
     Runtime(RuntimeEvent),
     /// A type this version does not know, kept as it came.
@@ -214,6 +219,8 @@ pub enum SignalType {
     SkipStep,
     Approve,
     RetryRun,
+    /// A message for a workflow that waits for it.
+    Message,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -410,7 +417,12 @@ impl EventBody {
                 None | Some(1) => (b.step_id.as_str(), b.logical_attempt_id),
                 Some(engine) => (b.step_id.as_str(), hand_over(b.logical_attempt_id, engine)),
             },
-            B::ExecutionStarted(_) | B::ExecutionEnded(_) => ("RUN", 1),
+            B::ExecutionStarted(_) => ("RUN", 1),
+            B::ExecutionEnded(b) => ("RUN", b.logical_attempt_id),
+            B::MessageReceived(b) => ("RUN", b.logical_attempt_id),
+            B::CompensationStarted(b) => ("RUN", b.logical_attempt_id),
+            B::CompensationEnded(b) => ("RUN", b.logical_attempt_id),
+            B::RunDeadLettered(b) => ("RUN", b.logical_attempt_id),
             B::HandlerInvoked(b) => ("RUN", b.invocation),
             B::HandlerReturned(b) => ("RUN", b.invocation),
             B::OperationUpdated(b) => (b.operation_id.as_str(), b.occurrence),
@@ -503,7 +515,11 @@ impl EventBody {
             | B::OperationUpdated(_)
             | B::OperationResolved(_)
             | B::CallbackHeartbeat(_)
-            | B::ExecutionEnded(_) => Ok(()),
+            | B::ExecutionEnded(_)
+            | B::MessageReceived(_)
+            | B::CompensationStarted(_)
+            | B::CompensationEnded(_)
+            | B::RunDeadLettered(_) => Ok(()),
             B::Runtime(_) | B::Unknown(_) => Ok(()),
         }
     }

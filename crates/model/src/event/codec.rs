@@ -178,6 +178,10 @@ typed_codec!(
     OperationResolved,
     CallbackHeartbeat,
     ExecutionEnded,
+    MessageReceived,
+    CompensationStarted,
+    CompensationEnded,
+    RunDeadLettered,
 );
 
 impl EventBody {

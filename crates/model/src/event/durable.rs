@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::invocation::{CompensationTrigger, EntrypointPin};
 use crate::operation::{ErrorObject, ExecutionStatus, OperationAction, OperationStatus, OperationType};
-use crate::{RunId, Timestamp, integer};
+use crate::{RunId, SignalId, Timestamp, integer};
 
 /// The run executes a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct ExecutionStarted {
     /// The caller waits for the answer, so its result may be larger.
     #[serde(default)]
     pub synchronous: bool,
+    /// Set when the run is one of an entrypoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrypoint: Option<Box<EntrypointPin>>,
 }
 
 /// The operation of another run that waits for this run.
@@ -65,6 +69,8 @@ pub enum HandlerStatus {
     Crashed,
     /// The node that had called it was lost; nobody knows how it went.
     Lost,
+    /// It failed, and is tried again as its retry policy says.
+    Retrying,
 }
 
 /// The invocation is over.
@@ -81,6 +87,11 @@ pub struct HandlerReturned {
     /// Wait this long before the next invocation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retry_after_ms: u64,
+    /// What the invocation used, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u32>,
 }
 
 /// Which checkpoint call an event belongs to.
@@ -194,11 +205,69 @@ pub struct CallbackHeartbeat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionEnded {
+    /// The round that ended.
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
     pub status: ExecutionStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
+}
+
+/// A message for whoever waits for one of its name in the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageReceived {
+    /// The number of the signal that brought it.
+    #[serde(deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
+    pub signal_id: SignalId,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+}
+
+/// The run is to be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompensationStarted {
+    /// The round that is undone.
+    #[serde(deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
+    pub trigger: CompensationTrigger,
+}
+
+/// The run was undone, or could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompensationEnded {
+    #[serde(deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
+    /// The run that undid it; absent when none could be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler_run_id: Option<RunId>,
+    /// Set when it could not be undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+/// Nobody has done anything about a failed run for a while, or it could not be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunDeadLettered {
+    #[serde(deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
+    pub reason: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Ended, Execution, Invocation, Operation, is_pending};
+use super::{Ended, Execution, Invocation, Operation, is_pending, is_waiting};
 use crate::event::{
     CallbackHeartbeat, CheckpointRef, EventBody, ExecutionEnded, HandlerInvoked, HandlerReturned, HandlerStatus,
     OperationResolved, OperationUpdated,
@@ -32,6 +32,10 @@ impl Execution {
             EventBody::OperationResolved(body) => execution.resolved(body, event),
             EventBody::CallbackHeartbeat(body) => execution.heartbeat(body, event),
             EventBody::ExecutionEnded(body) => execution.ended(body),
+            EventBody::MessageReceived(body) => execution.message_received(body),
+            EventBody::CompensationStarted(body) => execution.compensation_started(body, event.at()),
+            EventBody::CompensationEnded(body) => execution.compensation_ended(body),
+            EventBody::RunDeadLettered(_) => execution.dead_lettered(),
             _ => Applied::NoEffect,
         }
     }
@@ -47,6 +51,7 @@ impl Execution {
         head.seen_before = head.seen;
         head.seen = event.run_seq;
         head.retry_at = None;
+        head.begun_at.get_or_insert(event.at());
         Applied::Changed
     }
 
@@ -56,8 +61,9 @@ impl Execution {
             return Applied::Duplicate;
         }
         head.invocation = None;
+        head.used(body, event.at());
         match body.status {
-            HandlerStatus::Crashed => head.failures += 1,
+            HandlerStatus::Crashed | HandlerStatus::Retrying => head.failures += 1,
             HandlerStatus::Lost => {}
             HandlerStatus::Pending if self.pending == 0 && head.resolved <= head.seen => {
                 head.failures = 0;
@@ -68,8 +74,12 @@ impl Execution {
                 head.idle_answers = 0;
             }
         }
-        let again = matches!(body.status, HandlerStatus::Crashed | HandlerStatus::Lost) || head.idle_answers > 0;
+        let again = matches!(body.status, HandlerStatus::Crashed | HandlerStatus::Lost | HandlerStatus::Retrying)
+            || head.idle_answers > 0;
         head.retry_at = again.then(|| event.at().plus(Duration::from_millis(body.retry_after_ms)));
+        if self.waits_outside() {
+            self.head.suspended_at = Some(event.at());
+        }
         Applied::Changed
     }
 
@@ -113,6 +123,7 @@ impl Execution {
             operation.error.clone_from(&body.error);
         }
         self.put_in(number);
+        self.take_message(number);
         self.head.resolved = event.run_seq;
         if let Some(checkpoint) = &body.checkpoint {
             self.checkpointed(checkpoint, event.run_seq);
@@ -191,6 +202,7 @@ impl Execution {
             self.due.remove(&(at, due, number));
         }
         self.pending -= u32::from(is_pending(operation.operation_type, operation.status));
+        self.waiting -= u32::from(is_waiting(operation.operation_type, operation.status));
         self.bytes -= operation.weight_bytes();
         number
     }
@@ -202,6 +214,7 @@ impl Execution {
             self.due.insert((at, due, number));
         }
         self.pending += u32::from(is_pending(operation.operation_type, operation.status));
+        self.waiting += u32::from(is_waiting(operation.operation_type, operation.status));
         self.bytes += operation.weight_bytes();
     }
 

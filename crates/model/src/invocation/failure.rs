@@ -102,6 +102,7 @@ impl Failure {
         }
         let (id, category) = match name {
             "Sandbox.Timedout" | "ExecutionTimedOut" => (errors::TIMEOUT, ErrorCategory::Timeout),
+            "Execution.Stopped" => (errors::CANCELED, ErrorCategory::Canceled),
             "Runtime.OutOfMemory" => (errors::RESOURCE_LIMIT, ErrorCategory::ResourceLimit),
             "InvalidParameterValueException" | "ResourceNotFoundException" => {
                 (errors::EXECUTION, ErrorCategory::NonRetryable)

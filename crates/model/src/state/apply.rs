@@ -51,6 +51,9 @@ impl RunState {
                 }
                 let applied = self.change(self.round, RunChange::Paused);
                 if applied == Applied::Changed {
+                    if let Some(execution) = self.execution.as_deref_mut() {
+                        execution.head.suspended_at = Some(at);
+                    }
                     self.pauses = body.logical_attempt_id;
                     self.drain_until = body.drain_until;
                     self.reason.clone_from(&body.reason);
@@ -128,7 +131,11 @@ impl RunState {
             | B::OperationUpdated(_)
             | B::OperationResolved(_)
             | B::CallbackHeartbeat(_)
-            | B::ExecutionEnded(_) => Execution::apply(&mut self.execution, event),
+            | B::ExecutionEnded(_)
+            | B::MessageReceived(_)
+            | B::CompensationStarted(_)
+            | B::CompensationEnded(_)
+            | B::RunDeadLettered(_) => Execution::apply(&mut self.execution, event),
             B::TaskOrphaned(_) | B::Runtime(_) | B::Unknown(_) => Applied::NoEffect,
         }
     }
@@ -173,6 +180,9 @@ impl RunState {
             }
             self.completed_at = None;
             self.root_cause = None;
+            if let Some(execution) = self.execution.as_deref_mut() {
+                execution.reopen(event.at());
+            }
             self.first_failure = None;
             self.failures.clear();
         }

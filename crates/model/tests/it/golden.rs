@@ -124,6 +124,10 @@ fn every_type_has_a_golden_record() {
         "OperationResolved",
         "CallbackHeartbeat",
         "ExecutionEnded",
+        "MessageReceived",
+        "CompensationStarted",
+        "CompensationEnded",
+        "RunDeadLettered",
     ];
     let runtime = EVENTS.map(|(name, _)| name);
     for name in CANONICAL_TYPES.iter().chain(&engine).chain(&runtime) {

@@ -8,7 +8,6 @@ use servo_model::{Event, RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::{EventOutcome, TimerChange};
 use servo_store::resync::load_state;
-use servo_store::runs::Visible;
 use servo_store::{Append, Appended, Expected, NewEvent, RunRow, Scope, StreamAppend};
 
 use super::actions::leave_out;
@@ -173,10 +172,10 @@ impl Engine {
         }
         let Hot { state, tenant, timer: timer_row, absent } = known;
         let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
-        let visible = (state.status, Visible::of(&state));
+        let visible = (state.status, state.visible());
         let (state, events) = self.record(order, state, &decision, now);
         let mut stream = StreamAppend::new(order.run_id.clone(), tenant.clone(), expected);
-        if expected == Expected::New || visible != (state.status, Visible::of(&state)) {
+        if expected == Expected::New || visible != (state.status, state.visible()) {
             let row = RunRow::of(&state, order.request_key, now);
             stream.row = Some(RunRow { tenant: tenant.clone(), ..row });
         }

@@ -104,6 +104,7 @@ impl Executions {
                 parent,
                 max_concurrent: spec.max_concurrent,
                 synchronous: call.synchronous,
+                entrypoint: None,
             },
             plan_ref: PlanRef {
                 uri: format!("function:{name}"),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers};
-use servo_machine::{Answer, Command, ExecutionCommand};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
+use servo_machine::{Answer, Command, ExecutionCommand, Used};
 use servo_model::RunState;
 use servo_model::contract::DispatchState;
 use servo_model::operation::ErrorObject;
@@ -62,8 +62,8 @@ pub(crate) async fn run(invocation: Invocation) {
             return;
         }
     };
-    let Some(answer) = invocation.call(&request_id, prepared).await else { return };
-    invocation.report(answer).await;
+    let Some((answer, used)) = invocation.call(&request_id, prepared).await else { return };
+    invocation.report(answer, used).await;
 }
 
 impl Invocation {
@@ -157,16 +157,18 @@ impl Invocation {
     }
 
     /// Calls the handler. `None` when the execution has ended under it.
-    async fn call(&self, request_id: &str, prepared: Prepared) -> Option<Answer> {
+    async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
         let Prepared { payload, function, version, durable, timeout, tenant_id, trace } = prepared;
         let tenant = &self.row.tenant;
         let spec = match self.executions.resolve(tenant, &function, Some(&version)).await {
             Ok(resolved) => resolved.spec,
             Err(refused) if refused.name.status() >= 500 => {
-                return Some(Answer::Crashed(ErrorObject::new(refused.name.as_str(), refused.message)));
+                let error = ErrorObject::new(refused.name.as_str(), refused.message);
+                return Some((Answer::Crashed(error), Used::default()));
             }
             Err(refused) => {
-                return Some(Answer::Unreachable(ErrorObject::new(refused.name.as_str(), refused.message)));
+                let error = ErrorObject::new(refused.name.as_str(), refused.message);
+                return Some((Answer::Unreachable(error), Used::default()));
             }
         };
         let call = HandlerCall {
@@ -187,23 +189,23 @@ impl Invocation {
             biased;
             () = self.registered.cancel.notified() => None,
             answer = work => Some(match answer {
-                Ok(Ok(reply)) => read_answer(&reply.text, durable),
-                Ok(Err(HandlerFailure { error, kind, .. })) => match kind {
-                    FailureKind::Failed => Answer::Failed(Some(error)),
-                    FailureKind::Crashed => Answer::Crashed(error),
-                    FailureKind::Unreachable => Answer::Unreachable(error),
-                },
-                Err(_) => Answer::Crashed(ErrorObject::new("Runtime.ExitError", "the handler panicked")),
+                Ok(Ok(reply)) => (read_answer(&reply.text, durable), used(reply.usage)),
+                Ok(Err(failure)) => failed(failure),
+                Err(_) => {
+                    let error = ErrorObject::new("Runtime.ExitError", "the handler panicked");
+                    (Answer::Crashed(error), Used::default())
+                }
             }),
             () = self.engine().clock().sleep(timeout) => {
                 let message = format!("Task timed out after {} seconds", timeout.as_secs());
-                Some(Answer::Crashed(ErrorObject::new("Sandbox.Timedout", message)))
+                Some((Answer::Crashed(ErrorObject::new("Sandbox.Timedout", message)), Used::default()))
             }
         }
     }
 
-    async fn report(&self, answer: Answer) {
-        let order = |answer: Answer| self.order(ExecutionCommand::Return { invocation: self.invocation, answer });
+    async fn report(&self, answer: Answer, used: Used) {
+        let invocation = self.invocation;
+        let order = |answer: Answer| self.order(ExecutionCommand::Return { invocation, answer, used });
         let mut recorded = self.engine().execute_with(order(answer), standing).await;
         if let Err(Error::Store(error @ servo_store::Error::Limit { .. })) = &recorded {
             // Too large to be recorded; invoking the handler again would not make it smaller.
@@ -219,6 +221,20 @@ impl Invocation {
             }
         }
     }
+}
+
+fn used(usage: Usage) -> Used {
+    Used { cpu_ms: usage.cpu_ms, memory_mb: usage.memory_mb }
+}
+
+fn failed(failure: HandlerFailure) -> (Answer, Used) {
+    let HandlerFailure { error, kind, usage } = failure;
+    let answer = match kind {
+        FailureKind::Failed => Answer::Failed(Some(error)),
+        FailureKind::Crashed => Answer::Crashed(error),
+        FailureKind::Unreachable => Answer::Unreachable(error),
+    };
+    (answer, used(usage))
 }
 
 /// What the handler said, if it is an answer at all.

@@ -5,12 +5,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
+use servo_model::invocation::InvocationStatus;
 use servo_model::plan::TriggerSource;
 use servo_model::{Invalid, PlanId, RunContext, RunSnapshot, SecurityContext};
 use servo_runtime::engine::StartRequest;
 use servo_store::RunRow;
-use servo_store::runs::{RunQuery, Visible};
-use servo_wire::v1::{RunItem, RunList, StartRunRequest, StartedRun, VisibleStatus};
+use servo_store::runs::RunQuery;
+use servo_wire::v1::{RunItem, RunList, StartRunRequest, StartedRun};
 
 use super::{audit, scope};
 use crate::app::App;
@@ -75,12 +76,12 @@ pub(crate) async fn list(
     Viewer(principal): Viewer,
     mut params: Params,
 ) -> Answer<Body<RunList>> {
-    let visible = params.take("status", |text| Visible::parse(text).ok_or_else(statuses))?;
+    let visible = params.take("status", |text| InvocationStatus::parse(text).ok_or_else(statuses))?;
     let plan_id = params.take("planId", |text| PlanId::parse(text).map_err(|invalid| invalid.reason))?;
     let limit = params.limit()?;
     let cursor = params.take("cursor", |text| Ok(text.to_owned()))?;
     params.done()?;
-    let filters = [("status", visible.map(Visible::as_str)), ("planId", plan_id.as_ref().map(PlanId::as_str))];
+    let filters = [("status", visible.map(InvocationStatus::as_str)), ("planId", plan_id.as_ref().map(PlanId::as_str))];
     let binding = Binding { tenant: &principal.tenant, filters: &filters };
     let after = cursor.map(|cursor| app.cursors.open(binding, &cursor)).transpose()?;
     // One more than asked for says whether there is another page.
@@ -100,7 +101,7 @@ pub(crate) async fn list(
 }
 
 fn statuses() -> String {
-    format!("is one of {}", Visible::ALL.map(Visible::as_str).join(", "))
+    format!("is one of {}", InvocationStatus::ALL.map(InvocationStatus::as_str).join(", "))
 }
 
 fn item(row: RunRow) -> RunItem {
@@ -112,14 +113,7 @@ fn item(row: RunRow) -> RunItem {
         plan_id: row.plan_id,
         plan_version: row.plan_version,
         status: row.status,
-        visible: match row.visible {
-            Visible::Queued => VisibleStatus::Queued,
-            Visible::Running => VisibleStatus::Running,
-            Visible::Suspended => VisibleStatus::Suspended,
-            Visible::Succeeded => VisibleStatus::Succeeded,
-            Visible::Failed => VisibleStatus::Failed,
-            Visible::Canceled => VisibleStatus::Canceled,
-        },
+        visible: row.visible,
         created_at: row.created_at,
         finished_at: row.finished_at,
         quarantined: row.quarantined,

@@ -63,6 +63,10 @@ fn kind_of(request: &SignalRequest) -> Result<SignalKind, Invalid> {
         (SignalType::Resume, _) => SignalKind::Resume,
         (SignalType::Cancel, _) => SignalKind::Cancel,
         (SignalType::Approve, _) => SignalKind::Approve,
+        (SignalType::Message, _) => {
+            let detail = "messages go to POST /api/serverless-runtime/v1/invocations/{id}:signal";
+            return Err(Invalid::new("signalType", detail));
+        }
         (SignalType::RetryRun | SignalType::RetryStep | SignalType::SkipStep, _) => SignalKind::RetryRun,
     })
 }

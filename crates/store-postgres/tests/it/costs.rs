@@ -1,7 +1,8 @@
 //! What a call reads does not grow with what the store holds: rows that the server touched are counted, not time.
 
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, Timestamp};
-use servo_store::runs::{RunQuery, Visible};
+use servo_store::runs::RunQuery;
 use servo_store::testkit::fixtures::{add, fresh_event, run_id, tenant};
 use servo_store::{AdminStore, Append, Expected, LogStore, Position, RunStore, Scope, WorkStore};
 use servo_store_postgres::PostgresStore;
@@ -45,13 +46,13 @@ async fn use_store(store: &PostgresStore, turn: u64) {
     store.get_run(&scope, &long).await.unwrap().unwrap();
     assert_eq!(store.read_run(&scope, &long, 4_000, 5).await.unwrap().events.len(), 5);
     store.snapshot_at(&scope, &long, u64::MAX).await.unwrap();
-    let unfinished = vec![Visible::Queued, Visible::Running, Visible::Suspended];
+    let unfinished = vec![InvocationStatus::Queued, InvocationStatus::Running, InvocationStatus::Suspended];
     for oldest_first in [false, true] {
         let after = Some(RunId::parse(if oldest_first { "inv_001500" } else { "inv_003500" }).unwrap());
         let page = RunQuery { oldest_first, after, limit: 2, ..RunQuery::default() };
         for query in [
             page.clone(),
-            RunQuery { visible: vec![Visible::Running], ..page.clone() },
+            RunQuery { visible: vec![InvocationStatus::Running], ..page.clone() },
             RunQuery { visible: unfinished.clone(), ..page.clone() },
             RunQuery { plan_id: Some("plan".to_owned()), ..page.clone() },
             RunQuery { plan_id: Some("plan".to_owned()), visible: unfinished.clone(), ..page.clone() },

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, Row, ToSql, params};
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunStatus, TenantId, Timestamp};
-use servo_store::runs::{RunQuery, Visible};
+use servo_store::runs::RunQuery;
 use servo_store::{Error, RunRow, Scope, StreamAppend};
 
 use crate::codec::{self, int};
@@ -21,7 +22,7 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
         plan_id: row.get(4)?,
         plan_version: row.get(5)?,
         status: codec::spelled(row, 6, RunStatus::parse)?,
-        visible: codec::spelled(row, 7, Visible::parse)?,
+        visible: codec::spelled(row, 7, InvocationStatus::parse)?,
         request_key: codec::maybe_digest(row, 8)?,
         created_at: codec::time(row, 9)?,
         finished_at: codec::maybe_time(row, 10)?,
@@ -127,7 +128,7 @@ pub(crate) fn list(conn: &Connection, scope: &Scope, query: &RunQuery) -> Result
     if statuses.is_empty() {
         // The index of plans is by status, too; without a plan there is one for all.
         let by_plan = query.plan_id.is_some() && query.name.is_none() && matches!(scope, Scope::Tenant(_));
-        statuses = if by_plan { Visible::ALL.map(Some).to_vec() } else { vec![None] };
+        statuses = if by_plan { InvocationStatus::ALL.map(Some).to_vec() } else { vec![None] };
     }
     let mut list = Vec::new();
     for visible in &statuses {
@@ -147,7 +148,7 @@ fn list_one(
     conn: &Connection,
     scope: &Scope,
     query: &RunQuery,
-    visible: Option<Visible>,
+    visible: Option<InvocationStatus>,
     list: &mut Vec<RunRow>,
 ) -> Result<(), Fault> {
     // The system stream is a row like others and no run.
@@ -157,7 +158,7 @@ fn list_one(
         Scope::Tenant(tenant) => Some(tenant.as_str()),
         Scope::System => None,
     };
-    let visible = visible.map(Visible::as_str);
+    let visible = visible.map(InvocationStatus::as_str);
     let after = query.after.as_ref().map(RunId::as_str);
     let (from, until) = (query.created_from.map(Timestamp::as_millis), query.created_until.map(Timestamp::as_millis));
     // One text for any number of outcomes, so that the statement stays the same.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{EventId, RunId, RunStatus, TenantId, Timestamp};
-use servo_store::runs::Visible;
 use servo_store::{Append, Expected, LogStore as _, NewEvent, RunRow, StreamAppend};
 use servo_store_sqlite::{Config, SqliteStore};
 
@@ -67,7 +67,7 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
             plan_id: "power".to_owned(),
             plan_version: "1".to_owned(),
             status: RunStatus::Running,
-            visible: Visible::Running,
+            visible: InvocationStatus::Running,
             request_key: None,
             created_at: now(),
             finished_at: None,

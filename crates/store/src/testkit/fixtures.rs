@@ -10,7 +10,8 @@ use servo_model::{Event, EventId, PlanId, RunId, RunState, RunStatus, StepId, St
 
 use crate::dispatch::DispatchStep;
 use crate::log::{Append, Expected, NewEvent, StreamAppend};
-use crate::runs::{RunRow, Visible};
+use crate::runs::RunRow;
+use servo_model::invocation::InvocationStatus;
 
 pub const PLAN_VERSION: &str = "1";
 
@@ -138,7 +139,7 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
         plan_id: "plan".to_owned(),
         plan_version: PLAN_VERSION.to_owned(),
         status: RunStatus::Running,
-        visible: Visible::Running,
+        visible: InvocationStatus::Running,
         request_key: None,
         created_at,
         finished_at: None,
@@ -153,7 +154,7 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
 pub fn finished_row(run_id: &RunId, tenant: &TenantId, finished_at: Timestamp) -> RunRow {
     RunRow {
         status: RunStatus::Completed,
-        visible: Visible::Succeeded,
+        visible: InvocationStatus::Succeeded,
         finished_at: Some(finished_at),
         ..run_row(run_id, tenant, finished_at)
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use servo_canon::Digest;
 use servo_model::ids::Name;
+use servo_model::invocation::InvocationStatus;
 use servo_model::plan::TriggerSource;
 use servo_model::{PlanId, PlanRef, RunId, RunSnapshot, RunStatus, TenantId, Timestamp};
 
@@ -87,18 +88,6 @@ pub struct StartedRun {
     pub snapshot: RunSnapshot,
 }
 
-/// The status that people filter lists by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum VisibleStatus {
-    Queued,
-    Running,
-    Suspended,
-    Succeeded,
-    Failed,
-    Canceled,
-}
-
 /// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,7 +99,8 @@ pub struct RunItem {
     pub plan_id: String,
     pub plan_version: String,
     pub status: RunStatus,
-    pub visible: VisibleStatus,
+    /// The status that people filter lists by.
+    pub visible: InvocationStatus,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,

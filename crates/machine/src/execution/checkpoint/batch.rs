@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use servo_model::event::{
     CallbackTerms, ChainedCall, ChainedTarget, CheckpointRef, EventBody, OperationResolved, OperationUpdated,
 };
-use servo_model::execution::Execution;
+use servo_model::execution::{Execution, Message};
 use servo_model::operation::{OperationAction, OperationStatus, OperationType, OperationUpdate};
 
 use super::rules;
 use crate::decision::Spawn;
-use crate::execution::Checkpoint;
+use crate::execution::{Checkpoint, message};
 use crate::refusal::Refusal;
 
 pub(super) struct Batch<'a> {
@@ -20,6 +20,8 @@ pub(super) struct Batch<'a> {
     facts: Vec<EventBody>,
     spawns: Vec<Spawn>,
     mark: CheckpointRef,
+    /// Messages that this call has used up.
+    taken: Vec<&'a Message>,
 }
 
 /// An operation as it stands between two updates.
@@ -38,7 +40,15 @@ pub(super) struct Current<'a> {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
-        Self { execution, call, changed: BTreeMap::new(), facts: Vec::new(), spawns: Vec::new(), mark }
+        Self {
+            execution,
+            call,
+            changed: BTreeMap::new(),
+            facts: Vec::new(),
+            spawns: Vec::new(),
+            mark,
+            taken: Vec::new(),
+        }
     }
 
     fn current(&self, id: &str) -> Option<Current<'a>> {
@@ -83,7 +93,10 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Refusal> {
         let ends_attempt = update.operation_type == OperationType::Step && update.action != OperationAction::Start;
         let attempt = current.map_or(0, |current| current.attempt) + u32::from(ends_attempt);
-        let occurrence = current.map_or(0, |current| current.occurrence);
+        let occurrence = match current {
+            Some(current) => current.occurrence,
+            None => self.execution.next_occurrence(&update.id) - 1,
+        };
         let ended = ends_attempt.then_some(attempt);
         if !self.joins(update, ended) {
             let mut body = self.body(update, occurrence + 1);
@@ -102,6 +115,7 @@ impl<'a> Batch<'a> {
             self.changed.insert(&update.id, known);
             self.facts.push(EventBody::OperationUpdated(Box::new(body)));
             self.fail_unknown_target(update, occurrence + 2);
+            self.answer_by_message(update, occurrence + 2);
         } else if let Some(current) = self.changed.get_mut(update.id.as_str()) {
             current.status = status;
             current.attempt = attempt;
@@ -201,6 +215,16 @@ impl<'a> Batch<'a> {
             error: Some(error.clone()),
             checkpoint: Some(mark),
         })));
+    }
+
+    /// What this call waits for may have come already.
+    fn answer_by_message(&mut self, update: &OperationUpdate, occurrence: u32) {
+        if update.action == OperationAction::Start
+            && let Some(found) = message::waiting(self.execution, update, &mut self.taken)
+        {
+            let mark = CheckpointRef { number: self.mark.number, client_token: None };
+            self.facts.push(message::answer(found, &update.id, occurrence, mark));
+        }
     }
 
     pub(super) fn finish(self) -> (Vec<EventBody>, Vec<Spawn>, CheckpointRef) {

@@ -1,6 +1,6 @@
 //! Invocations: fenced, retried, and never for ever.
 
-use servo_machine::{Answer, ExecutionCommand, Refusal};
+use servo_machine::{Answer, ExecutionCommand, Refusal, Used};
 use servo_model::RunStatus;
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationAction as A};
 
@@ -141,6 +141,6 @@ fn one_invocation_at_a_time() {
     let again = |invocation| ExecutionCommand::Invoke { invocation, request_id: "r".to_owned() };
     assert!(matches!(world.run(again(1)), Err(Refusal::Superseded { .. })));
     assert!(matches!(world.run(again(2)), Err(Refusal::Superseded { .. })));
-    let late = ExecutionCommand::Return { invocation: 7, answer: Answer::Pending };
+    let late = ExecutionCommand::Return { invocation: 7, answer: Answer::Pending, used: Used::default() };
     assert!(matches!(world.run(late), Err(Refusal::Superseded { .. })));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use servo_canon::Digest;
 use servo_machine::{
     Action, Admission, Answer, CallbackAnswer, Checkpoint, Command, Decision, ExecutionCommand, Policy, Refusal, Spawn,
-    StartExecution, decide,
+    StartExecution, Used, decide,
 };
 use servo_model::event::{EventBody, ExecutionStarted, ParentOperation, idempotency_key};
 use servo_model::execution::{Execution, Operation};
@@ -43,6 +43,7 @@ pub(super) fn start(durable: bool) -> StartExecution {
             parent: None,
             max_concurrent: None,
             synchronous: false,
+            entrypoint: None,
         },
         plan_ref: PlanRef {
             uri: "function:f".to_owned(),
@@ -158,7 +159,7 @@ impl World {
 
     pub(super) fn answer(&mut self, answer: Answer) -> Result<Vec<EventBody>, Refusal> {
         let invocation = self.execution().head.invocations;
-        self.run(ExecutionCommand::Return { invocation, answer })
+        self.run(ExecutionCommand::Return { invocation, answer, used: Used::default() })
     }
 
     pub(super) fn call(&self, updates: Vec<OperationUpdate>) -> Checkpoint {

@@ -144,7 +144,11 @@ impl Watch {
             | B::OperationUpdated(_)
             | B::OperationResolved(_)
             | B::CallbackHeartbeat(_)
-            | B::ExecutionEnded(_) => Err(format!("a plan made {}", body.event_type())),
+            | B::ExecutionEnded(_)
+            | B::MessageReceived(_)
+            | B::CompensationStarted(_)
+            | B::CompensationEnded(_)
+            | B::RunDeadLettered(_) => Err(format!("a plan made {}", body.event_type())),
             B::Runtime(_) | B::Unknown(_) => Err("no fact of a run".to_owned()),
         }
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunStatus};
 use servo_runtime::loops::replay;
 use servo_sim::Node;
-use servo_store::runs::Visible;
 use servo_store::{Append, Expected, LogStore, RunRow, RunStore, Scope, StreamAppend};
 
 use crate::world::World;
@@ -20,7 +20,8 @@ fn damage(world: &World, run_id: &RunId) {
         let row = memory.get_run(&Scope::System, &run_id).await.unwrap().unwrap();
         let head = memory.read_run(&Scope::System, &run_id, 0, 1).await.unwrap().head_seq;
         let mut stream = StreamAppend::new(run_id, row.tenant.clone(), Expected::Seq(head));
-        stream.row = Some(RunRow { status: RunStatus::Running, visible: Visible::Running, finished_at: None, ..row });
+        stream.row =
+            Some(RunRow { status: RunStatus::Running, visible: InvocationStatus::Running, finished_at: None, ..row });
         memory.append(Append::one(stream)).await.unwrap();
     });
 }

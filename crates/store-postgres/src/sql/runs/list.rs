@@ -4,8 +4,9 @@
 //! through everybody's runs and look for the tenant's. Where the key holds a status, each status is a range of its own,
 //! and a page of each is put together: never more is read than so many pages.
 
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, Timestamp};
-use servo_store::runs::{RunQuery, Visible};
+use servo_store::runs::RunQuery;
 
 use crate::pipeline::{Param, params};
 
@@ -96,9 +97,9 @@ pub(super) fn params<'a>(tenant: Option<&'a str>, query: &'a RunQuery) -> Vec<Pa
     let (low, high) = if query.oldest_first { (after.unwrap_or(""), "~") } else { ("", after.unwrap_or("~")) };
     let mut visible = query.visible_set();
     if visible.is_empty() && statements(tenant, query) == PLAN {
-        visible = Visible::ALL.to_vec();
+        visible = InvocationStatus::ALL.to_vec();
     }
-    let visible = (!visible.is_empty()).then(|| visible.into_iter().map(Visible::as_str).collect::<Vec<_>>());
+    let visible = (!visible.is_empty()).then(|| visible.into_iter().map(InvocationStatus::as_str).collect::<Vec<_>>());
     let outcomes = query.outcome.as_ref();
     let named = outcomes.map(|outcomes| outcomes.iter().flatten().map(String::as_str).collect::<Vec<_>>());
     params![

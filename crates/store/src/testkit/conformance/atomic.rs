@@ -7,15 +7,16 @@ use crate::lease::{AuthorityChange, Fence};
 use crate::log::{Append, Expected, QueueChange, StoredSnapshot, StreamAppend, TimerChange};
 use crate::position::Position;
 use crate::relay::CursorRow;
-use crate::runs::{Scope, Visible};
+use crate::runs::Scope;
 use crate::testkit::fixtures::{add, dispatch_step, fresh_event, run_id, run_row, start_stream, tenant};
+use servo_model::invocation::InvocationStatus;
 
 /// A stream that changes everything a stream can change, on a run at sequence 1.
 fn full_stream(ctx: &Context, run: &str) -> StreamAppend {
     let (run, acme) = (run_id(run), tenant("acme"));
     let mut stream = add(&run, &acme, Expected::Seq(1), vec![fresh_event(&run)]);
     let mut row = run_row(&run, &acme, ctx.clock.now());
-    row.visible = Visible::Suspended;
+    row.visible = InvocationStatus::Suspended;
     row.changed_seq = 2;
     stream.row = Some(row);
     stream.timer = TimerChange::Set(ctx.clock.now());
@@ -46,7 +47,7 @@ pub(super) async fn several_runs_change_together(ctx: &Context) {
     for run in ["inv_1", "inv_2"] {
         let run_id = run_id(run);
         let row = ctx.store.get_run(&Scope::System, &run_id).await.unwrap().unwrap();
-        assert_eq!((row.visible, row.changed_seq), (Visible::Suspended, 2));
+        assert_eq!((row.visible, row.changed_seq), (InvocationStatus::Suspended, 2));
         assert_eq!(ctx.store.get_timer(&run_id).await.unwrap(), Some(ctx.clock.now()));
         assert!(ctx.store.get_dispatch(&format!("{run}/a/1")).await.unwrap().is_some());
         assert!(ctx.store.snapshot_at(&Scope::System, &run_id, 2).await.unwrap().is_some());

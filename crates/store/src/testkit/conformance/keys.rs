@@ -4,8 +4,9 @@ use super::Context;
 use crate::dispatch::DispatchChange;
 use crate::error::Error;
 use crate::log::{Expected, KeyMode, QueueChange, StoredSnapshot, StreamAppend, TimerChange};
-use crate::runs::{Scope, Visible};
+use crate::runs::Scope;
 use crate::testkit::fixtures::{add, dispatch_step, event_id, fresh_event, new_event, run_row};
+use servo_model::invocation::InvocationStatus;
 
 /// The same facts under new event ids, as a writer that does not know the outcome sends them again.
 fn again(stream: &StreamAppend) -> StreamAppend {
@@ -47,7 +48,7 @@ pub(super) async fn a_repeated_append_writes_no_rows(ctx: &Context) {
 
     let mut repeated = again(&first);
     let mut row = run_row(&run, &acme, ctx.clock.now());
-    row.visible = Visible::Suspended;
+    row.visible = InvocationStatus::Suspended;
     row.changed_seq = 2;
     repeated.row = Some(row);
     repeated.timer = TimerChange::Set(ctx.clock.now());

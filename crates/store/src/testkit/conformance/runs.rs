@@ -6,8 +6,9 @@ use servo_model::RunStatus;
 use super::Context;
 use crate::error::Error;
 use crate::log::{Append, Expected};
-use crate::runs::{RunQuery, RunRow, Scope, Visible};
+use crate::runs::{RunQuery, RunRow, Scope};
 use crate::testkit::fixtures::{add, finished_row, fresh_event, run_id, run_row, start_stream, tenant};
+use servo_model::invocation::InvocationStatus;
 
 async fn start_with(ctx: &Context, row: RunRow) -> crate::Result<()> {
     let mut stream = start_stream(&row.run_id, &row.tenant);
@@ -21,7 +22,7 @@ pub(super) async fn a_row_comes_back_as_it_went_in(ctx: &Context) {
         let run = run_id(&format!("inv_{index}"));
         let row = RunRow {
             status,
-            visible: Visible::ALL[index % Visible::ALL.len()],
+            visible: InvocationStatus::ALL[index % InvocationStatus::ALL.len()],
             project: "pro/ject".to_owned(),
             environment: "e:1".to_owned(),
             plan_id: format!("plan.{index}"),
@@ -54,7 +55,7 @@ pub(super) async fn an_append_changes_the_row_with_the_event(ctx: &Context) {
     ended.row = Some(RunRow { changed_seq: 3, outcome, name, ..finished_row(&run, &acme, ctx.clock.now()) });
     ctx.put(ended).await.unwrap();
     let row = ctx.store.get_run(&Scope::System, &run).await.unwrap().unwrap();
-    assert_eq!((row.status, row.visible), (RunStatus::Completed, Visible::Succeeded));
+    assert_eq!((row.status, row.visible), (RunStatus::Completed, InvocationStatus::Succeeded));
     assert_eq!((row.finished_at, row.changed_seq), (Some(ctx.clock.now()), 3));
     assert_eq!((row.outcome.as_deref(), row.name.as_deref()), (Some("STOPPED"), Some("first")));
     assert_eq!((row.request_key, row.created_at), (Some(key), first.created_at), "these belong to the run's start");
@@ -64,13 +65,16 @@ pub(super) async fn lists_are_filtered_and_go_both_ways(ctx: &Context) {
     let acme = tenant("acme");
     for number in 1..=6 {
         let run = run_id(&format!("inv_{number}"));
-        let visible = if number % 2 == 0 { Visible::Failed } else { Visible::Running };
+        let visible = if number % 2 == 0 { InvocationStatus::Failed } else { InvocationStatus::Running };
         let plan_id = if number <= 3 { "early" } else { "late" }.to_owned();
         start_with(ctx, RunRow { visible, plan_id, ..run_row(&run, &acme, ctx.clock.now()) }).await.unwrap();
     }
     let all = RunQuery { limit: 100, ..RunQuery::default() };
-    let failed = RunQuery { visible: vec![Visible::Failed], ..all.clone() };
-    let both = RunQuery { visible: vec![Visible::Failed, Visible::Running, Visible::Failed], ..all.clone() };
+    let failed = RunQuery { visible: vec![InvocationStatus::Failed], ..all.clone() };
+    let both = RunQuery {
+        visible: vec![InvocationStatus::Failed, InvocationStatus::Running, InvocationStatus::Failed],
+        ..all.clone()
+    };
     let late = RunQuery { plan_id: Some("late".to_owned()), ..all.clone() };
     let old = |query: &RunQuery| RunQuery { oldest_first: true, ..query.clone() };
     let behind =
@@ -86,8 +90,8 @@ pub(super) async fn lists_are_filtered_and_go_both_ways(ctx: &Context) {
         (RunQuery { limit: 3, ..behind(5, &both) }, &[4, 3, 2]),
         (late.clone(), &[6, 5, 4]),
         (RunQuery { limit: 2, ..late.clone() }, &[6, 5]),
-        (RunQuery { visible: vec![Visible::Failed], ..behind(5, &late) }, &[4]),
-        (RunQuery { visible: vec![Visible::Queued], ..all.clone() }, &[]),
+        (RunQuery { visible: vec![InvocationStatus::Failed], ..behind(5, &late) }, &[4]),
+        (RunQuery { visible: vec![InvocationStatus::Queued], ..all.clone() }, &[]),
         (RunQuery { plan_id: Some("lat".to_owned()), ..all.clone() }, &[]),
         (old(&all), &[1, 2, 3, 4, 5, 6]),
         (RunQuery { limit: 2, ..old(&all) }, &[1, 2]),
@@ -144,7 +148,7 @@ pub(super) async fn lists_are_narrowed_by_what_callers_know(ctx: &Context) {
         (named("order-1"), &[4, 1][..]),
         (RunQuery { limit: 1, ..named("order-1") }, &[4]),
         (RunQuery { oldest_first: true, after: None, plan_id: None, ..named("order-2") }, &[2, 5]),
-        (RunQuery { visible: vec![Visible::Failed], ..named("order-1") }, &[]),
+        (RunQuery { visible: vec![InvocationStatus::Failed], ..named("order-1") }, &[]),
         (named("order-"), &[]),
         (second.clone(), &[6, 4, 2]),
         (RunQuery { plan_id: None, ..second }, &[6, 4, 2]),

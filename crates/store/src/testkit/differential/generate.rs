@@ -17,10 +17,11 @@ use crate::Store;
 use crate::lease::Fence;
 use crate::log::StoredSnapshot;
 use crate::relay::NewAlert;
-use crate::runs::{RunQuery, Scope, Visible};
+use crate::runs::{RunQuery, Scope};
 use crate::testkit::clock::ManualClock;
 use crate::testkit::fixtures::{run_id, tenant};
 use crate::testkit::rng::Rng;
+use servo_model::invocation::InvocationStatus;
 
 pub(super) const TENANTS: [&str; 3] = ["acme", "globex", "initech"];
 /// Spellings that sort one way by byte and another way by language.
@@ -181,7 +182,7 @@ impl World<'_> {
 
     fn query(&mut self) -> RunQuery {
         RunQuery {
-            visible: (0..self.rng.below(4).saturating_sub(1)).map(|_| self.rng.pick(&Visible::ALL)).collect(),
+            visible: (0..self.rng.below(4).saturating_sub(1)).map(|_| self.rng.pick(&InvocationStatus::ALL)).collect(),
             outcome: if self.rng.one_in(5) { Some(vec![self.outcome(), self.outcome()]) } else { None },
             plan_id: if self.rng.one_in(3) { Some(format!("plan-{}", self.rng.below(2))) } else { None },
             plan_version: if self.rng.one_in(8) { Some(self.rng.pick(&VERSIONS).to_owned()) } else { None },

@@ -12,8 +12,9 @@ use crate::log::{
     Append, Expected, KeyMode, NewEvent, QueueChange, StoredEvent, StoredSnapshot, StreamAppend, TimerChange,
 };
 use crate::position::Position;
-use crate::runs::{RunRow, Scope, Visible};
+use crate::runs::{RunRow, Scope};
 use crate::testkit::fixtures::{PLAN_VERSION, dispatch_step, new_event, run_id, run_row, tenant};
+use servo_model::invocation::InvocationStatus;
 
 /// Each run belongs to one tenant; two of them share the first.
 pub(super) fn tenant_of(run: usize) -> TenantId {
@@ -157,7 +158,7 @@ impl World<'_> {
         let request_key = if self.rng.one_in(2) { Some(Digest::of(self.rng.pick(&REQUESTS).as_bytes())) } else { None };
         RunRow {
             status,
-            visible: self.rng.pick(&Visible::ALL),
+            visible: self.rng.pick(&InvocationStatus::ALL),
             plan_id: format!("plan-{}", self.rng.below(2)),
             plan_version: self.rng.pick(&VERSIONS).to_owned(),
             name: self.name(),

@@ -1,0 +1,120 @@
+//! What belongs to runs of entrypoints: messages, undoing, and trying a failed run again.
+
+use std::sync::Arc;
+
+use super::{Compensation, Execution, Head, Message, Operation};
+use crate::Timestamp;
+use crate::event::{CompensationEnded, CompensationStarted, HandlerReturned, MessageReceived};
+use crate::operation::{OperationStatus, OperationType};
+use crate::state::Applied;
+
+/// The kind of callback that a message answers.
+pub const SIGNAL: &str = "Signal";
+/// The kind of callback that an event answers.
+pub const EVENT: &str = "Event";
+
+impl Head {
+    /// Adds what an invocation used.
+    pub(super) fn used(&mut self, body: &HandlerReturned, at: Timestamp) {
+        let ran = at.as_millis().saturating_sub(body.invoked_at.as_millis());
+        self.executed_ms = self.executed_ms.saturating_add(u64::try_from(ran).unwrap_or(0));
+        if let Some(cpu_ms) = body.cpu_ms {
+            self.cpu_ms = Some(self.cpu_ms.unwrap_or(0).saturating_add(cpu_ms.into()));
+        }
+        self.memory_mb = self.memory_mb.max(body.memory_mb);
+    }
+}
+
+impl Execution {
+    /// Opens the next round. What has succeeded stands; what has not is forgotten, so that it is tried anew.
+    pub(crate) fn reopen(&mut self, at: Timestamp) {
+        let operations = std::mem::take(&mut self.operations);
+        let mut head = self.head.clone();
+        for operation in operations.iter().filter(|operation| !stands(operation)) {
+            head.taken_back.insert(Arc::clone(&operation.id), operation.occurrence);
+        }
+        head.invocation = None;
+        head.invocations_before = head.invocations;
+        head.failures = 0;
+        head.idle_answers = 0;
+        head.retry_at = None;
+        head.ended = None;
+        head.started_at = at;
+        head.begun_at = None;
+        head.executed_ms = 0;
+        head.cpu_ms = None;
+        head.memory_mb = None;
+        head.suspended_at = None;
+        head.compensation = None;
+        head.dead_lettered = false;
+        *self = (head, operations.into_iter().filter(stands).collect()).into();
+    }
+
+    pub(super) fn message_received(&mut self, body: &MessageReceived) -> Applied {
+        self.bytes += body.name.len() + body.payload.as_ref().map_or(0, String::len);
+        self.head.messages.push(Message { name: body.name.clone(), payload: body.payload.clone() });
+        Applied::Changed
+    }
+
+    /// A message that has been waited for is not kept.
+    pub(super) fn take_message(&mut self, number: u32) {
+        let operation = &self.operations[number as usize];
+        if operation.status != OperationStatus::Succeeded {
+            return;
+        }
+        let Some(name) = operation.awaited_message() else { return };
+        let found = self.head.messages.iter().position(|message| message.name == name);
+        if let Some(message) = found.map(|index| self.head.messages.remove(index)) {
+            self.bytes -= message.name.len() + message.payload.as_ref().map_or(0, String::len);
+        }
+    }
+
+    pub(super) fn compensation_started(&mut self, body: &CompensationStarted, at: Timestamp) -> Applied {
+        if self.head.compensation.is_some() {
+            return Applied::Duplicate;
+        }
+        let trigger = body.trigger;
+        self.head.compensation = Some(Compensation { trigger, at, ended: false, run_id: None, error: None });
+        Applied::Changed
+    }
+
+    pub(super) fn compensation_ended(&mut self, body: &CompensationEnded) -> Applied {
+        let Some(compensation) = &mut self.head.compensation else {
+            return Applied::Illegal("the run is not being undone".to_owned());
+        };
+        if compensation.ended {
+            return Applied::Duplicate;
+        }
+        compensation.ended = true;
+        compensation.run_id.clone_from(&body.handler_run_id);
+        compensation.error.clone_from(&body.error);
+        Applied::Changed
+    }
+
+    pub(super) fn dead_lettered(&mut self) -> Applied {
+        if self.head.dead_lettered {
+            return Applied::Duplicate;
+        }
+        self.head.dead_lettered = true;
+        Applied::Changed
+    }
+
+    /// The operation that waits for a message of this name, the oldest first.
+    pub fn waits_for_message(&self, name: &str) -> Option<&Operation> {
+        let mut waiting = self.operations.iter().filter(|operation| operation.status == OperationStatus::Started);
+        waiting.find(|operation| operation.awaited_message() == Some(name))
+    }
+}
+
+impl Operation {
+    /// The name of the message that would answer this.
+    pub fn awaited_message(&self) -> Option<&str> {
+        let kind = self.sub_type.as_deref();
+        let message = self.operation_type == OperationType::Callback && matches!(kind, Some(SIGNAL | EVENT));
+        self.name.as_deref().filter(|_| message)
+    }
+}
+
+fn stands(operation: &Operation) -> bool {
+    operation.status == OperationStatus::Succeeded
+}
