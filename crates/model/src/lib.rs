@@ -34,7 +34,7 @@ pub use ids::{AliasName, EventId, FunctionName, PlanId, RunId, SignalId, StepId,
 pub use invalid::Invalid;
 pub use plan::{Plan, PlanRef, PlanStep, RunContext};
 pub use run::RunStatus;
-pub use security::{Role, SecurityContext};
+pub use security::{Permission, Role, SecurityContext};
 pub use snapshot::{RunSnapshot, StepSnapshot};
 pub use state::RunState;
 pub use step::StepStatus;

@@ -1,21 +1,111 @@
-//! Who is asking. Made from verified credentials by the server, and from nothing else.
+//! Who is asking, and what that one may do. Made from verified credentials by the server, and from nothing else.
 
 use serde::{Deserialize, Serialize};
 
 use crate::TenantId;
 
-/// What a principal may do inside its tenant; `PlatformAdmin` also reaches the runtime contract and the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a principal may do inside its tenant; a higher role includes the lower ones. `PlatformAdmin` also reaches the
+/// runtime contract, the store and what belongs to no tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Reads runs, events and alerts.
+    /// Reads everything of its tenant.
     Viewer,
-    /// Starts runs and sends signals.
+    /// Starts, controls and signals runs.
     Operator,
-    /// Deletes and imports runs.
-    TenantAdmin,
+    /// Registers functions and entrypoints.
+    Developer,
+    /// Everything inside the tenant: keys, imports, deletions.
+    Admin,
     /// Commands the runtime, backs up the store, redrives dead letters.
     PlatformAdmin,
+}
+
+impl Role {
+    pub const ALL: [Role; 5] = [Role::Viewer, Role::Operator, Role::Developer, Role::Admin, Role::PlatformAdmin];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Operator => "operator",
+            Role::Developer => "developer",
+            Role::Admin => "admin",
+            Role::PlatformAdmin => "platform-admin",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+/// One kind of operation. Every operation of every API needs one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Permission {
+    DefinitionsRead,
+    /// Register, update, activate and the other steps of a definition's life.
+    DefinitionsDeploy,
+    DefinitionsDelete,
+    RunsRead,
+    /// Inputs, results and log lines, which may hold what statuses do not.
+    PayloadsRead,
+    RunsTrigger,
+    RunsCancel,
+    /// Also replay, resume, suspend, and retrying or skipping a step.
+    RunsRetry,
+    /// Delete, import and end by force.
+    RunsManage,
+    KeysManage,
+    AuditRead,
+    /// The runtime contract, the store, other tenants.
+    Platform,
+}
+
+impl Permission {
+    pub const ALL: [Permission; 12] = [
+        Permission::DefinitionsRead,
+        Permission::DefinitionsDeploy,
+        Permission::DefinitionsDelete,
+        Permission::RunsRead,
+        Permission::PayloadsRead,
+        Permission::RunsTrigger,
+        Permission::RunsCancel,
+        Permission::RunsRetry,
+        Permission::RunsManage,
+        Permission::KeysManage,
+        Permission::AuditRead,
+        Permission::Platform,
+    ];
+
+    /// The lowest role that has it.
+    pub fn role(self) -> Role {
+        match self {
+            Permission::DefinitionsRead | Permission::RunsRead => Role::Viewer,
+            Permission::PayloadsRead | Permission::RunsTrigger | Permission::RunsCancel | Permission::RunsRetry => {
+                Role::Operator
+            }
+            Permission::DefinitionsDeploy | Permission::DefinitionsDelete => Role::Developer,
+            Permission::RunsManage | Permission::KeysManage | Permission::AuditRead => Role::Admin,
+            Permission::Platform => Role::PlatformAdmin,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Permission::DefinitionsRead => "definitions:read",
+            Permission::DefinitionsDeploy => "definitions:deploy",
+            Permission::DefinitionsDelete => "definitions:delete",
+            Permission::RunsRead => "runs:read",
+            Permission::PayloadsRead => "payloads:read",
+            Permission::RunsTrigger => "runs:trigger",
+            Permission::RunsCancel => "runs:cancel",
+            Permission::RunsRetry => "runs:retry",
+            Permission::RunsManage => "runs:manage",
+            Permission::KeysManage => "keys:manage",
+            Permission::AuditRead => "audit:read",
+            Permission::Platform => "platform",
+        }
+    }
 }
 
 /// Travels with every request from the first endpoint to the event that records its effect.
@@ -33,6 +123,10 @@ impl SecurityContext {
         self.roles.iter().any(|role| *role >= needed)
     }
 
+    pub fn may(&self, permission: Permission) -> bool {
+        self.allows(permission.role())
+    }
+
     /// The principal of `servo dev`, which listens on loopback only.
     pub fn development(correlation_id: String) -> Self {
         Self {
@@ -41,5 +135,29 @@ impl SecurityContext {
             roles: vec![Role::PlatformAdmin],
             correlation_id,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(role: Role) -> SecurityContext {
+        SecurityContext { roles: vec![role], ..SecurityContext::development("c".to_owned()) }
+    }
+
+    #[test]
+    fn a_higher_role_may_all_that_a_lower_one_may() {
+        for pair in Role::ALL.windows(2) {
+            for permission in Permission::ALL {
+                assert!(!with(pair[0]).may(permission) || with(pair[1]).may(permission), "{permission:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_without_a_role_may_anything() {
+        let nobody = SecurityContext { roles: Vec::new(), ..with(Role::Viewer) };
+        assert!(Permission::ALL.into_iter().all(|permission| !nobody.may(permission)));
     }
 }

@@ -136,7 +136,8 @@ pub(crate) fn needs(role: Role) -> &'static str {
     match role {
         Role::Viewer => "this needs the role viewer",
         Role::Operator => "this needs the role operator",
-        Role::TenantAdmin => "this needs the role tenant-admin",
+        Role::Developer => "this needs the role developer",
+        Role::Admin => "this needs the role admin",
         Role::PlatformAdmin => "this needs the role platform-admin",
     }
 }
@@ -166,7 +167,8 @@ macro_rules! principals {
 principals! {
     Viewer;
     Operator;
-    TenantAdmin;
+    Developer;
+    Admin;
     PlatformAdmin;
 }
 

@@ -229,7 +229,7 @@ impl Config {
                 return Err(ConfigError::new(at("tenant"), "names that begin with `_` belong to the system"));
             }
             if key.roles.is_empty() {
-                let roles = "has at least one of viewer, operator, tenant-admin, platform-admin";
+                let roles = "has at least one of viewer, operator, developer, admin, platform-admin";
                 return Err(ConfigError::new(at("roles"), roles));
             }
             let earlier = &self.auth.keys[..index];
@@ -249,7 +249,7 @@ impl Config {
                 return Err(ConfigError::new(at("tenant"), "names that begin with `_` belong to the system"));
             }
             if key.roles.is_empty() {
-                let roles = "has at least one of viewer, operator, tenant-admin, platform-admin";
+                let roles = "has at least one of viewer, operator, developer, admin, platform-admin";
                 return Err(ConfigError::new(at("roles"), roles));
             }
             if self.auth.access_keys[..index].iter().any(|other| other.id == key.id) {

@@ -13,7 +13,7 @@ use servo_wire::v1::{
 
 use super::{audit, scope};
 use crate::app::App;
-use crate::auth::{Operator, TenantAdmin, Viewer};
+use crate::auth::{Developer, Operator, Viewer};
 use crate::body::Json;
 use crate::error::{Answer, ApiError};
 use crate::params::{Params, RunPath};
@@ -55,7 +55,7 @@ fn item(found: &FunctionVersion) -> Answer<FunctionItem> {
 /// Publishes the next version; the same registration again is the same version.
 pub(crate) async fn register(
     State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
+    Developer(principal): Developer,
     FunctionPath(name): FunctionPath,
     Json(spec): Json<FunctionSpec>,
 ) -> Answer<Body<FunctionItem>> {
@@ -113,7 +113,7 @@ pub(crate) async fn show(
 /// Only a function that no run needs any more.
 pub(crate) async fn remove(
     State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
+    Developer(principal): Developer,
     FunctionPath(name): FunctionPath,
 ) -> Answer<StatusCode> {
     let store = app.runtime.engine().store();
@@ -138,7 +138,7 @@ fn alias_path((name, alias): (String, String)) -> Answer<(FunctionName, AliasNam
 
 pub(crate) async fn alias(
     State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
+    Developer(principal): Developer,
     Path(path): Path<(String, String)>,
     Json(request): Json<AliasRequest>,
 ) -> Answer<Body<AliasItem>> {
@@ -154,7 +154,7 @@ pub(crate) async fn alias(
 
 pub(crate) async fn remove_alias(
     State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
+    Developer(principal): Developer,
     Path(path): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let (name, alias) = alias_path(path)?;

@@ -14,7 +14,7 @@ use servo_wire::v1::{RunRef, TerminateRequest};
 
 use super::{audit, scope};
 use crate::app::App;
-use crate::auth::{Operator, TenantAdmin, Viewer};
+use crate::auth::{Admin, Operator, Viewer};
 use crate::body::{self, Json};
 use crate::error::{Answer, ApiError};
 use crate::params::RunPath;
@@ -32,11 +32,7 @@ pub(crate) async fn export(
     Ok((disposition, Body(file)).into_response())
 }
 
-pub(crate) async fn import(
-    State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
-    request: Request,
-) -> Answer<Response> {
+pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, request: Request) -> Answer<Response> {
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
     let file: RunFile = body::parse(&text, FILE_DEPTH_MAX)?;
@@ -63,7 +59,7 @@ pub(crate) async fn terminate(
 
 pub(crate) async fn delete(
     State(app): State<App>,
-    TenantAdmin(principal): TenantAdmin,
+    Admin(principal): Admin,
     RunPath(run_id): RunPath,
 ) -> Answer<StatusCode> {
     app.runtime.engine().delete(&scope(&principal), &run_id, &principal.subject).await?;

@@ -64,8 +64,8 @@ async fn functions_belong_to_a_tenant() {
         async move { server.send(method, "/v1/functions/f", key, body.as_ref()).await.status }
     };
     assert_eq!(send(Method::PUT, "acme-operator", Some(spec.clone())).await, 403);
-    assert_eq!(send(Method::PUT, "acme-tenant-admin", Some(spec)).await, 200);
+    assert_eq!(send(Method::PUT, "acme-admin", Some(spec)).await, 200);
     assert_eq!(send(Method::GET, "acme-viewer", None).await, 200);
     assert_eq!(send(Method::GET, "globex-viewer", None).await, 404);
-    assert_eq!(send(Method::DELETE, "globex-tenant-admin", None).await, 404);
+    assert_eq!(send(Method::DELETE, "globex-admin", None).await, 404);
 }

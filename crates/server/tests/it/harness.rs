@@ -61,10 +61,11 @@ pub(crate) fn keys() -> Auth {
     Auth::Keys { keys, access_keys: Vec::new() }
 }
 
-pub(crate) const ROLES: [(Role, &str); 4] = [
+pub(crate) const ROLES: [(Role, &str); 5] = [
     (Role::Viewer, "viewer"),
     (Role::Operator, "operator"),
-    (Role::TenantAdmin, "tenant-admin"),
+    (Role::Developer, "developer"),
+    (Role::Admin, "admin"),
     (Role::PlatformAdmin, "platform-admin"),
 ];
 

@@ -223,7 +223,7 @@ async fn only_a_tenants_own_executions_exist() {
         Auth::Development => unreachable!(),
     };
     let server = Server::with(Options { auth, handlers: Arc::new(Echo), ..Options::default() }).await;
-    register(&server, "acme-tenant-admin").await;
+    register(&server, "acme-admin").await;
     let begin = |key: &'static str| server.request(Method::POST, INVOKE).bearer_auth(key).body("{}").send();
     let begun = begin("acme-operator").await.unwrap();
     assert_eq!(begun.status(), 200);

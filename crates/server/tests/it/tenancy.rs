@@ -97,6 +97,6 @@ async fn lists_alerts_and_request_ids_end_at_the_tenant() {
         subjects
     };
     assert_eq!(subjects("acme-viewer").await, ["acme-run"]);
-    assert_eq!(subjects("globex-tenant-admin").await, ["globex-run"]);
+    assert_eq!(subjects("globex-admin").await, ["globex-run"]);
     assert_eq!(subjects("acme-platform-admin").await, ["_system-run", "acme-run", "globex-run"]);
 }
