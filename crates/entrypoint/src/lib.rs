@@ -1,0 +1,21 @@
+//! Entrypoints of the serverless runtime API: their types, what makes a definition valid, and every rule about them and their
+//! invocations that can be decided without looking anything up.
+//!
+//! Pure: no clock, no IO, no store. What a run does next is decided in `servo-machine`; who may ask is decided above.
+
+pub mod cache;
+pub mod control;
+pub mod errors;
+pub mod gts;
+pub mod odata;
+pub mod rate;
+pub mod runtime;
+pub mod schemas;
+pub mod status;
+pub mod types;
+pub mod validate;
+
+pub use runtime::{RestRuntime, ServerlessRuntime};
+pub use schemas::Types;
+pub use types::*;
+pub use validate::{CompiledEntrypoint, Validated, Validation};

@@ -1,0 +1,208 @@
+//! Schemas come from callers, so their cost is bounded before they are compiled: their size, and how often one place of a
+//! document is looked at. A schema that refers to itself without going deeper into the document would never end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{SchemaFault, Types};
+use crate::gts;
+
+/// Largest schema.
+pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+/// How many schemas may apply to one place of a document, counting repeated references each time.
+pub const EXPANSION_MAX: u64 = 1_000;
+/// Longest chain of references and combined schemas; the compiler of schemas recurses along it.
+const DEPTH_MAX: usize = 100;
+/// References in one schema.
+const REFERENCES_MAX: usize = 250;
+/// Types that one schema reaches.
+const TYPES_MAX: usize = 100;
+
+/// Keywords whose schemas apply to the same place of the document.
+const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
+/// Keywords whose values are data, in which `$ref` means nothing.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+pub(super) fn check(types: &Types, schema: &Value) -> Result<(), SchemaFault> {
+    if serde_json::to_vec(schema).map_or(true, |bytes| bytes.len() > SCHEMA_BYTES_MAX) {
+        return Err(SchemaFault::new("", format!("a schema has at most {SCHEMA_BYTES_MAX} bytes")));
+    }
+    let mut count = 0_usize;
+    references(schema, &mut |_| count += 1);
+    if count > REFERENCES_MAX {
+        return Err(SchemaFault::new("", format!("a schema has at most {REFERENCES_MAX} references")));
+    }
+    let mut roots = BTreeMap::from([(String::new(), schema.clone())]);
+    load(types, &mut roots)?;
+    let mut cost = Cost { roots: &roots, known: BTreeMap::new(), open: BTreeSet::new() };
+    for (name, root) in &roots {
+        cost.everywhere(name, "", root)?;
+    }
+    Ok(())
+}
+
+/// Adds the types that the roots refer to, until none is missing.
+fn load(types: &Types, roots: &mut BTreeMap<String, Value>) -> Result<(), SchemaFault> {
+    let mut open: Vec<String> = roots.keys().cloned().collect();
+    while let Some(name) = open.pop() {
+        let mut wanted = BTreeSet::new();
+        if let Some(root) = roots.get(&name) {
+            references(root, &mut |reference| {
+                if let Some(id) = reference.strip_prefix(gts::SCHEME) {
+                    wanted.insert(id.split('#').next().unwrap_or(id).to_owned());
+                }
+            });
+        }
+        for id in wanted {
+            if roots.contains_key(&id) {
+                continue;
+            }
+            if roots.len() > TYPES_MAX {
+                return Err(SchemaFault::new("", format!("a schema reaches at most {TYPES_MAX} types")));
+            }
+            let Some(found) = types.get(&id) else {
+                return Err(SchemaFault::new("", format!("no type `{id}` is registered")));
+            };
+            roots.insert(id.clone(), found);
+            open.push(id);
+        }
+    }
+    Ok(())
+}
+
+fn references(schema: &Value, found: &mut impl FnMut(&str)) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match (name.as_str(), value) {
+                    ("$ref" | "$dynamicRef", Value::String(reference)) => found(reference),
+                    (name, _) if DATA.contains(&name) => {}
+                    _ => references(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// How many schemas apply where one does. A place is the name of its root and a pointer in it.
+struct Cost<'a> {
+    roots: &'a BTreeMap<String, Value>,
+    known: BTreeMap<(String, String), u64>,
+    open: BTreeSet<(String, String)>,
+}
+
+impl<'a> Cost<'a> {
+    /// Of every schema in a root, whether something refers to it or not.
+    fn everywhere(&mut self, root: &str, pointer: &str, schema: &'a Value) -> Result<(), SchemaFault> {
+        match schema {
+            Value::Object(members) => {
+                if !pointer.is_empty() && members.get("$id").is_some_and(Value::is_string) {
+                    return Err(SchemaFault::new(pointer, "`$id` stands at the top of a schema or nowhere"));
+                }
+                self.of(root, pointer, schema)?;
+                for (name, value) in members.iter().filter(|(name, _)| !DATA.contains(&name.as_str())) {
+                    self.everywhere(root, &join(pointer, name), value)?;
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.everywhere(root, &format!("{pointer}/{index}"), item)?;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        Ok(())
+    }
+
+    fn of(&mut self, root: &str, pointer: &str, schema: &'a Value) -> Result<u64, SchemaFault> {
+        let place = (root.to_owned(), pointer.to_owned());
+        if let Some(cost) = self.known.get(&place) {
+            return Ok(*cost);
+        }
+        if !self.open.insert(place.clone()) {
+            return Err(SchemaFault::new(pointer, "the schema refers to itself without going into the document"));
+        }
+        if self.open.len() > DEPTH_MAX {
+            return Err(SchemaFault::new(pointer, format!("references go at most {DEPTH_MAX} schemas deep")));
+        }
+        let mut cost = 1_u64;
+        for name in IN_PLACE {
+            if let Some(inner) = schema.get(name) {
+                cost = cost.saturating_add(self.of(root, &join(pointer, name), inner)?);
+            }
+        }
+        for name in IN_PLACE_LISTS {
+            for (index, inner) in schema.get(name).and_then(Value::as_array).into_iter().flatten().enumerate() {
+                cost = cost.saturating_add(self.of(root, &format!("{pointer}/{name}/{index}"), inner)?);
+            }
+        }
+        for (key, inner) in schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten() {
+            let at = join(&join(pointer, "dependentSchemas"), key);
+            cost = cost.saturating_add(self.of(root, &at, inner)?);
+        }
+        for name in ["$ref", "$dynamicRef"] {
+            if let Some(reference) = schema.get(name).and_then(Value::as_str) {
+                cost = cost.saturating_add(self.referred(root, pointer, reference)?);
+            }
+        }
+        self.open.remove(&place);
+        if cost > EXPANSION_MAX {
+            return Err(SchemaFault::new(
+                pointer,
+                format!("more than {EXPANSION_MAX} schemas would apply to one place; repeat fewer references"),
+            ));
+        }
+        self.known.insert(place, cost);
+        Ok(cost)
+    }
+
+    fn referred(&mut self, root: &str, pointer: &str, reference: &str) -> Result<u64, SchemaFault> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let target = match base.strip_prefix(gts::SCHEME) {
+            Some(id) => id,
+            None if base.is_empty() => root,
+            None => {
+                let message = format!("`{reference}`: references start with `#` or `{}`", gts::SCHEME);
+                return Err(SchemaFault::new(pointer, message));
+            }
+        };
+        let roots = self.roots;
+        let found = roots.get_key_value(target).and_then(|(name, document)| {
+            let at = if fragment.is_empty() || fragment.starts_with('/') {
+                fragment.to_owned()
+            } else {
+                anchor(document, "", fragment)?
+            };
+            Some((name, document.pointer(&at)?, at))
+        });
+        match found {
+            Some((name, inner, at)) => self.of(name, &at, inner),
+            None => Err(SchemaFault::new(pointer, format!("`{reference}` refers to nothing"))),
+        }
+    }
+}
+
+/// Where an anchor stands, as a pointer.
+fn anchor(schema: &Value, pointer: &str, name: &str) -> Option<String> {
+    match schema {
+        Value::Object(members) => {
+            let own = |keyword: &str| members.get(keyword).and_then(Value::as_str) == Some(name);
+            if own("$anchor") || own("$dynamicAnchor") {
+                return Some(pointer.to_owned());
+            }
+            members.iter().find_map(|(key, value)| anchor(value, &join(pointer, key), name))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| anchor(item, &format!("{pointer}/{index}"), name))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn join(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}

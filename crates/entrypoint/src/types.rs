@@ -1,0 +1,50 @@
+//! The API's types as Rust sees them. Their JSON is what the published schemas say (`spec/gts`), not what the fields are called.
+
+mod compensation;
+mod entrypoint;
+mod float;
+mod implementation;
+mod invocation;
+mod list;
+mod tenant;
+mod timeline;
+mod traits;
+mod usage;
+mod validation;
+
+pub use compensation::{CompensationContext, FailedStepError, InvocationMetadata};
+pub use entrypoint::{
+    DefinitionStatus, Entrypoint, EntrypointDefinition, EntrypointSchema, EntrypointStatusAction, OwnerRef, OwnerType,
+};
+pub use implementation::{EntrypointImplementation, ImplementationKind, ImplementationPayload};
+pub use invocation::{
+    InvocationControlAction, InvocationMetrics, InvocationObservability, InvocationRecord, InvocationRequest,
+    InvocationResult, InvocationSignal, InvocationTimestamps,
+};
+pub use list::{
+    BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX, Page, PageInfo,
+    PageQuery, StatusCount,
+};
+pub use tenant::{
+    TenantDefaults, TenantIdempotency, TenantPolicies, TenantQuotas, TenantRetention, TenantRuntimePolicy,
+};
+pub use timeline::{InvocationTimelineEvent, TimelineEventType};
+pub use traits::{
+    CheckpointingConfig, CompensationConfig, EntrypointLimits, EntrypointTraits, RateLimit, ResponseCachingPolicy,
+    RetryPolicy, TokenBucketRateLimit, WorkflowTraits,
+};
+pub use usage::{TenantUsage, UsageGranularity, UsageHistoryFilter, UsageMetrics, UsageUtilization};
+pub use validation::{ValidationError, ValidationIssue, ValidationLocation};
+
+pub use servo_model::invocation::{
+    Checkpointing as CheckpointingStrategy, CompensationTrigger, EntrypointKind as EntrypointType,
+    ErrorCategory as RuntimeErrorCategory, Failure as RuntimeErrorPayload, InvocationMode, InvocationStatus,
+};
+
+pub type GtsId = String;
+/// The GTS address of an entrypoint, not the opaque id of its registration.
+pub type EntrypointId = String;
+pub type InvocationId = String;
+pub type ScheduleId = String;
+pub type TriggerId = String;
+pub type TenantId = String;

@@ -1,0 +1,143 @@
+//! What the types cannot say: adapters that exist and are allowed, limiters, schemas that compile, modes that agree.
+
+use serde_json::Value;
+use servo_model::invocation::EntrypointKind;
+use servo_model::limits::{TEXT_CHARS_MAX, fits};
+
+use super::issue::{Place, join};
+use super::suggest::nearest;
+use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds};
+use crate::types::ValidationIssue;
+
+pub(super) fn check(
+    all: &Validation<'_>,
+    kind: Option<EntrypointKind>,
+    document: &Value,
+    issues: &mut Vec<ValidationIssue>,
+) -> CompiledEntrypoint {
+    adapter(all, document, issues);
+    modes(document, issues);
+    rate_limit(all, document, issues);
+    sizes(document, issues);
+    let workflow = document.pointer("/traits/workflow").filter(|value| !value.is_null());
+    if kind == Some(EntrypointKind::Function) && workflow.is_some() {
+        let message = "a function has no workflow traits; it never waits and is never undone";
+        issues.push(
+            ValidationIssue::new(kinds::NOT_ALLOWED, "$.traits.workflow", message)
+                .suggest("leave them out, or register a workflow"),
+        );
+    }
+    let mut compile = |name: &str| {
+        let schema = document.pointer(&format!("/schema/{name}")).filter(|schema| schema.is_object())?;
+        match all.types.compile(schema) {
+            Ok(validator) => Some((schema.clone(), validator)),
+            Err(fault) => {
+                let message = if fault.pointer.is_empty() {
+                    fault.message
+                } else {
+                    format!("{} (at `{}` of the schema)", fault.message, fault.pointer)
+                };
+                issues.push(ValidationIssue::new(kinds::INVALID_SCHEMA, join("$.schema", name), message));
+                None
+            }
+        }
+    };
+    let (params, returns) = (compile("params"), compile("returns"));
+    CompiledEntrypoint::new(all.types.clone(), params, returns)
+}
+
+fn adapter(all: &Validation<'_>, document: &Value, issues: &mut Vec<ValidationIssue>) {
+    const PATH: &str = "$.implementation.adapter";
+    let Some(adapter) = document.pointer("/implementation/adapter").and_then(Value::as_str) else { return };
+    if !all.adapters.contains(&adapter) {
+        let known = all.adapters.join(", ");
+        let suggestion = match nearest(adapter, all.adapters.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("registered are: {known}"),
+        };
+        let message = "no such adapter is registered";
+        issues.push(ValidationIssue::new(kinds::UNKNOWN_REFERENCE, PATH, message).suggest(suggestion));
+    } else if !all.policy.policies.allows(adapter) {
+        let allowed = all.policy.policies.allowed_runtimes.as_deref().unwrap_or_default();
+        let suggestion = match allowed {
+            [] => "the tenant's policy allows no adapter at all".to_owned(),
+            some => format!("the tenant's policy allows: {}", some.join(", ")),
+        };
+        let message = "the tenant's policy does not allow this adapter";
+        issues.push(ValidationIssue::new(kinds::NOT_ALLOWED, PATH, message).suggest(suggestion));
+    }
+}
+
+fn modes(document: &Value, issues: &mut Vec<ValidationIssue>) {
+    let Some(supported) = document.pointer("/traits/invocation/supported").and_then(Value::as_array) else { return };
+    if supported.is_empty() {
+        let message = "an entrypoint supports at least one mode";
+        issues.push(
+            ValidationIssue::new(kinds::INVALID_VALUE, "$.traits.invocation.supported", message)
+                .suggest("use one of: sync, async"),
+        );
+    } else if let Some(default) = document.pointer("/traits/invocation/default")
+        && !supported.contains(default)
+    {
+        let modes: Vec<_> = supported.iter().filter_map(Value::as_str).collect();
+        let message = "the default mode is not among the supported ones";
+        issues.push(
+            ValidationIssue::new(kinds::INVALID_VALUE, "$.traits.invocation.default", message)
+                .suggest(format!("use one of: {}", modes.join(", "))),
+        );
+    }
+}
+
+fn rate_limit(all: &Validation<'_>, document: &Value, issues: &mut Vec<ValidationIssue>) {
+    const CONFIG: &str = "$.traits.rate_limit.config";
+    let Some(limit) = document.pointer("/traits/rate_limit") else { return };
+    let Some(strategy) = limit.get("strategy").and_then(Value::as_str) else { return };
+    let Some(limiter) = all.limiters.find(strategy) else {
+        let known: Vec<_> = all.limiters.strategies().collect();
+        let path = "$.traits.rate_limit.strategy";
+        issues.push(
+            ValidationIssue::new(kinds::UNKNOWN_REFERENCE, path, "no rate limiter has this strategy")
+                .suggest(format!("registered are: {}", known.join(", "))),
+        );
+        return;
+    };
+    let Some(config) = limit.get("config").filter(|config| config.is_object()) else { return };
+    if let Some(schema) = all.types.get(strategy) {
+        match all.types.compile(&schema) {
+            Ok(validator) => {
+                Place { types: all.types, schema: &schema, document: config, base: CONFIG }.collect(&validator, issues);
+            }
+            Err(fault) => issues.push(ValidationIssue::new(kinds::INVALID_SCHEMA, CONFIG, fault.message)),
+        }
+    }
+    issues.extend(limiter.validate_config(config).into_iter().map(|mut issue| {
+        let inner = issue.location.path.strip_prefix('$').unwrap_or(&issue.location.path);
+        issue.location.path = format!("{CONFIG}{inner}");
+        issue
+    }));
+}
+
+/// Texts and lists that end up in rows and answers.
+fn sizes(document: &Value, issues: &mut Vec<ValidationIssue>) {
+    let mut too_long = |path: String, max: usize, what: &str| {
+        issues.push(ValidationIssue::new(kinds::LIMIT_EXCEEDED, path, format!("at most {max} {what}")));
+    };
+    for (name, max) in [("title", TITLE_CHARS_MAX), ("description", TEXT_CHARS_MAX), ("version", 64)] {
+        if document.get(name).and_then(Value::as_str).is_some_and(|text| !fits(text, max)) {
+            too_long(join("$", name), max, "characters");
+        }
+    }
+    let tags = document.get("tags").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if tags.len() > TAGS_MAX {
+        too_long("$.tags".to_owned(), TAGS_MAX, "tags");
+    }
+    for (index, tag) in tags.iter().enumerate().take(TAGS_MAX) {
+        if tag.as_str().is_some_and(|tag| !fits(tag, TAG_CHARS_MAX)) {
+            too_long(format!("$.tags[{index}]"), TAG_CHARS_MAX, "characters");
+        }
+    }
+    let attempts = document.pointer("/traits/retry/max_attempts").and_then(Value::as_f64);
+    if attempts.is_some_and(|attempts| attempts > f64::from(u32::MAX)) {
+        too_long("$.traits.retry.max_attempts".to_owned(), u32::MAX as usize, "attempts");
+    }
+}

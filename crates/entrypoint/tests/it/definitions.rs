@@ -1,0 +1,518 @@
+//! Documents and what the validation says about them.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use servo_entrypoint::validate::{Handler, Outline, SourceIssue};
+use servo_entrypoint::{DefinitionStatus, EntrypointType, ValidationError};
+use servo_model::Role;
+use servo_model::invocation::errors;
+
+use crate::support::{
+    LAMBDA, ROLLBACK, STARLARK, TEMPORAL, World, context, function, minimal, with, without, workflow,
+};
+
+/// SR-002, SR-218, SR-223, SR-347, SR-365: the published function is valid, and a draft whatever it says.
+#[test]
+fn the_published_function_is_valid() {
+    let world = World::new();
+    let valid = world.check(&function()).unwrap();
+    assert_eq!(valid.kind, EntrypointType::Function);
+    assert_eq!(valid.entrypoint.definition.status, DefinitionStatus::Draft);
+    let normal = world.normal(&with(function(), "/id", json!("ep_forged")));
+    assert_eq!((normal.get("id"), normal.get("created_at"), normal.get("updated_at")), (None, None, None));
+    assert_eq!(normal["status"], "draft");
+}
+
+/// SR-022, SR-026, SR-027, SR-032, SR-033, SR-041 to SR-044, SR-057, SR-187 to SR-190, SR-193, SR-194: defaults.
+#[test]
+fn what_is_left_out_has_its_default() {
+    let world = World::new();
+    let normal = world.normal(&minimal());
+    assert_eq!(
+        normal["traits"],
+        json!({
+            "invocation": {"supported": ["sync"], "default": "sync"},
+            "is_idempotent": false,
+            "caching": {"max_age_seconds": 0},
+            "rate_limit": null,
+            "limits": {"timeout_seconds": 30, "max_concurrent": 100, "memory_mb": 128, "cpu": 0.2},
+            "retry": {"max_attempts": 3, "initial_delay_ms": 200, "max_delay_ms": 10000, "backoff_multiplier": 2.0},
+        })
+    );
+    assert_eq!(normal["tags"], json!([]));
+    assert_eq!(normal["description"], "");
+    assert_eq!(normal["schema"], json!({"params": null, "returns": null, "errors": []}));
+    assert_eq!(normal["tenant_id"], "t_123");
+    let caching = world.normal(&with(minimal(), "/traits/caching", json!({})));
+    assert_eq!(caching["traits"]["caching"]["max_age_seconds"], 0);
+}
+
+/// SR-003, SR-009, SR-363: the address is required and names a function or a workflow.
+#[test]
+fn the_address_says_the_kind() {
+    let world = World::new();
+    assert_eq!(world.faults(&without(minimal(), "/entrypoint_id")), ["$.entrypoint_id missing_field"]);
+    for address in ["gts.x.core.serverless.entrypoint.v1~", "calculate_tax", "gts.A.b.c.v1~"] {
+        let document = with(minimal(), "/entrypoint_id", json!(address));
+        assert_eq!(world.faults(&document), ["$.entrypoint_id invalid_format"], "{address}");
+    }
+    let number = with(minimal(), "/entrypoint_id", json!(1));
+    assert_eq!(world.faults(&number), ["$.entrypoint_id schema_mismatch"]);
+}
+
+/// SR-010, SR-011, SR-018, SR-022, SR-040 to SR-044, SR-058, SR-081 to SR-085, SR-166, SR-186, SR-189 to SR-192, SR-194: one
+/// fault, one issue, at its place.
+#[test]
+fn every_fault_is_named_at_its_place() {
+    let world = World::new();
+    let put = |pointer: &str, value: Value, fault: &str| {
+        let faults = world.faults(&with(minimal(), pointer, value.clone()));
+        assert_eq!(faults, [fault], "{pointer} {value}");
+    };
+    put("/version", json!("1.0"), "$.version invalid_format");
+    put("/version", json!("v1.0.0"), "$.version invalid_format");
+    put("/tags", json!(["a", 1]), "$.tags[1] schema_mismatch");
+    put("/title", json!(1), "$.title schema_mismatch");
+    put("/owner/owner_type", json!("group"), "$.owner.owner_type invalid_value");
+    put("/owner/id", json!(1), "$.owner.id schema_mismatch");
+    put("/schema/params", json!(true), "$.schema.params schema_mismatch");
+    put("/schema/returns", json!([]), "$.schema.returns schema_mismatch");
+    put("/schema/errors", json!(["foo"]), "$.schema.errors[0] invalid_format");
+    put("/traits/invocation/supported", json!(["sync", "batch"]), "$.traits.invocation.supported[1] invalid_value");
+    put("/traits/invocation/supported", json!([]), "$.traits.invocation.supported invalid_value");
+    put("/traits/is_idempotent", json!("yes"), "$.traits.is_idempotent schema_mismatch");
+    put("/traits/caching", json!({"max_age_seconds": -1}), "$.traits.caching.max_age_seconds schema_mismatch");
+    put("/traits/limits", json!({"timeout_seconds": 0}), "$.traits.limits.timeout_seconds schema_mismatch");
+    put("/traits/limits", json!({"timeout_seconds": 1.5}), "$.traits.limits.timeout_seconds schema_mismatch");
+    put("/traits/limits", json!({"max_concurrent": 0}), "$.traits.limits.max_concurrent schema_mismatch");
+    put("/traits/limits", json!({"max_concurrent": 1e30}), "$.traits.limits.max_concurrent limit_exceeded");
+    put("/traits/retry", json!({"max_attempts": -1}), "$.traits.retry.max_attempts schema_mismatch");
+    put("/traits/retry", json!({"max_attempts": 1e12}), "$.traits.retry.max_attempts limit_exceeded");
+    let retry = |name: &str, value: Value| json!({"max_attempts": 1, name: value});
+    put("/traits/retry", retry("initial_delay_ms", json!(-1)), "$.traits.retry.initial_delay_ms schema_mismatch");
+    put("/traits/retry", retry("max_delay_ms", json!(-1)), "$.traits.retry.max_delay_ms schema_mismatch");
+    put("/traits/retry", retry("backoff_multiplier", json!(0.9)), "$.traits.retry.backoff_multiplier schema_mismatch");
+    put(
+        "/traits/retry",
+        retry("non_retryable_errors", json!(["x"])),
+        "$.traits.retry.non_retryable_errors[0] invalid_format",
+    );
+    put("/implementation/adapter", json!("gts.x.core.serverless.err.v1~"), "$.implementation.adapter invalid_format");
+    put("/implementation/kind", json!("container"), "$.implementation.kind invalid_value");
+    put("/implementation/kind", json!("adapter_ref"), "$.implementation.adapter_ref missing_field");
+    put("/implementation/code", json!({"language": "starlark"}), "$.implementation.code.source missing_field");
+    put("/implementation/code", json!({"source": "x"}), "$.implementation.code.language missing_field");
+    for (name, fault) in [
+        ("/version", "$.version"),
+        ("/title", "$.title"),
+        ("/owner", "$.owner"),
+        ("/owner/id", "$.owner.id"),
+        ("/owner/owner_type", "$.owner.owner_type"),
+        ("/owner/tenant_id", "$.owner.tenant_id"),
+        ("/schema", "$.schema"),
+        ("/traits", "$.traits"),
+        ("/traits/invocation", "$.traits.invocation"),
+        ("/traits/invocation/default", "$.traits.invocation.default"),
+        ("/traits/invocation/supported", "$.traits.invocation.supported"),
+        ("/traits/limits", "$.traits.limits"),
+        ("/traits/retry", "$.traits.retry"),
+        ("/implementation", "$.implementation"),
+        ("/implementation/adapter", "$.implementation.adapter"),
+        ("/implementation/kind", "$.implementation.kind"),
+        ("/implementation/code", "$.implementation.code"),
+    ] {
+        assert_eq!(world.faults(&without(minimal(), name)), [format!("{fault} missing_field")]);
+    }
+}
+
+/// SR-084, SR-085: the other payloads.
+#[test]
+fn other_payloads_are_checked() {
+    let world = World::new();
+    let of = |implementation: Value| with(minimal(), "/implementation", implementation);
+    let spec = |spec: Value| of(json!({"adapter": STARLARK, "kind": "workflow_spec", "workflow_spec": spec}));
+    assert_eq!(world.faults(&spec(json!({"spec": {}}))), ["$.implementation.workflow_spec.format missing_field"]);
+    assert_eq!(
+        world.faults(&spec(json!({"format": "f", "spec": 1}))),
+        ["$.implementation.workflow_spec.spec schema_mismatch"]
+    );
+    assert!(world.check(&spec(json!({"format": "f", "spec": {}}))).is_ok());
+    let reference = of(json!({"adapter": STARLARK, "kind": "adapter_ref", "adapter_ref": {}}));
+    assert_eq!(world.faults(&reference), ["$.implementation.adapter_ref.definition_id missing_field"]);
+}
+
+/// SR-053, SR-168: suggestions name the default, the valid words and what was probably meant.
+#[test]
+fn issues_say_what_to_do() {
+    let world = World::new();
+    let suggestion = |document: &Value| world.issues(document)[0].suggestion.clone().unwrap();
+    let retry = with(minimal(), "/traits/retry", json!({}));
+    assert_eq!(world.faults(&retry), ["$.traits.retry.max_attempts missing_field"]);
+    assert!(suggestion(&retry).contains("\"max_attempts\": 3"));
+    let days = without(workflow(), "/traits/workflow/max_suspension_days");
+    assert_eq!(world.faults(&days), ["$.traits.workflow.max_suspension_days missing_field"]);
+    assert!(suggestion(&days).contains("30"), "{}", suggestion(&days));
+    let owner = with(minimal(), "/owner/owner_type", json!("tennant"));
+    assert_eq!(suggestion(&owner), "did you mean `tenant`? Valid values: user, tenant, system");
+    let kind = with(minimal(), "/implementation/kind", json!("container"));
+    assert!(suggestion(&kind).contains("code, workflow_spec, adapter_ref"));
+    let limits = with(minimal(), "/traits/limits", json!({"timeout_second": 3}));
+    assert_eq!(suggestion(&limits), "did you mean `timeout_seconds`?");
+    let misspelt = with(without(minimal(), "/title"), "/titel", json!("x"));
+    assert_eq!(suggestion(&misspelt), "`titel` is not known here; did you mean `title`?");
+    let adapter = with(minimal(), "/implementation/adapter", json!("gts.x.core.serverless.adapter.starlrk.v1~"));
+    assert_eq!(suggestion(&adapter), format!("did you mean `{STARLARK}`?"));
+}
+
+/// SR-169, SR-424: all faults in one answer, the code's among them.
+#[test]
+fn one_answer_names_all_faults() {
+    let world = World::new();
+    let document = with(with(minimal(), "/version", json!("1")), "/traits/limits", json!({"cpu": 9, "disk": 1}));
+    assert_eq!(
+        world.faults(&document),
+        [
+            "$.traits.limits.cpu limit_exceeded",
+            "$.traits.limits.cpu schema_mismatch",
+            "$.traits.limits.disk unknown_field",
+            "$.version invalid_format"
+        ]
+    );
+    let source = SourceIssue { line: 3, column: 7, message: "no `)`".to_owned(), suggestion: None };
+    let failure = world.check_with(&document, &[source]).unwrap_err();
+    let issues = ValidationError::of(&failure).unwrap().issues;
+    assert_eq!(issues.len(), 5);
+    assert_eq!(issues[0].location.path, "$.implementation.code.source");
+    // SR-091, SR-167: code has a line and a column, the rest has none.
+    assert_eq!((issues[0].location.line, issues[0].location.column), (Some(3), Some(7)));
+    assert_eq!((issues[1].location.line, issues[1].location.column), (None, None));
+}
+
+/// SR-031, SR-034 to SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
+#[test]
+fn limits_belong_to_the_adapter() {
+    let world = World::new();
+    let of = |adapter: &str, limits: Value| {
+        with(with(minimal(), "/implementation/adapter", json!(adapter)), "/traits/limits", limits)
+    };
+    let cpu = json!({"cpu": 0.5});
+    assert!(world.check(&of(STARLARK, cpu.clone())).is_ok());
+    assert_eq!(world.faults(&of(LAMBDA, cpu.clone())), ["$.traits.limits.cpu unknown_field"]);
+    assert_eq!(world.faults(&of(TEMPORAL, cpu)), ["$.traits.limits.cpu unknown_field"]);
+    assert_eq!(world.faults(&of(TEMPORAL, json!({"memory_mb": 1}))), ["$.traits.limits.memory_mb unknown_field"]);
+    let memory = world.faults(&of(STARLARK, json!({"memory_mb": 600})));
+    assert_eq!(memory, ["$.traits.limits.memory_mb limit_exceeded", "$.traits.limits.memory_mb schema_mismatch"]);
+    let limits = |adapter: &str| world.normal(&of(adapter, json!({})))["traits"]["limits"].clone();
+    assert_eq!(
+        limits(LAMBDA),
+        json!({"timeout_seconds": 30, "max_concurrent": 100, "memory_mb": 128, "ephemeral_storage_mb": 512})
+    );
+    assert_eq!(limits(TEMPORAL), json!({"timeout_seconds": 30, "max_concurrent": 100}));
+}
+
+/// SR-089, SR-304, SR-320: the adapter is there, and the tenant may use it.
+#[test]
+fn the_adapter_is_registered_and_allowed() {
+    let mut world = World::new();
+    let unknown = with(minimal(), "/implementation/adapter", json!("gts.x.core.serverless.adapter.unknown.v1~"));
+    assert_eq!(world.faults(&unknown), ["$.implementation.adapter unknown_reference"]);
+    for (allowed, valid) in
+        [(None, true), (Some(vec![]), false), (Some(vec![LAMBDA]), false), (Some(vec![STARLARK]), true)]
+    {
+        world.policy.policies.allowed_runtimes =
+            allowed.clone().map(|allowed| allowed.into_iter().map(str::to_owned).collect());
+        match world.check(&minimal()) {
+            Ok(_) => assert!(valid, "{allowed:?}"),
+            Err(_) => {
+                assert!(!valid, "{allowed:?}");
+                assert_eq!(world.faults(&minimal()), ["$.implementation.adapter not_allowed"]);
+            }
+        }
+    }
+}
+
+/// SR-309, SR-321: the tenant's defaults come before those of the schema, and stay inside adapter and quota.
+#[test]
+fn tenant_defaults_outrank_the_schema() {
+    let mut world = World::new();
+    world.policy.defaults.timeout_seconds = 60;
+    world.policy.defaults.memory_mb = 64;
+    world.policy.defaults.cpu = 0.7;
+    let limits = |world: &World, adapter: &str| {
+        world.normal(&with(minimal(), "/implementation/adapter", json!(adapter)))["traits"]["limits"].clone()
+    };
+    let expected = json!({"timeout_seconds": 60, "memory_mb": 64, "cpu": 0.7, "max_concurrent": 100});
+    assert_eq!(limits(&world, STARLARK), expected);
+    // Lambda starts at 128, and has no `cpu`.
+    assert_eq!(
+        limits(&world, LAMBDA),
+        json!({"timeout_seconds": 60, "memory_mb": 128, "ephemeral_storage_mb": 512, "max_concurrent": 100})
+    );
+    world.policy.quotas.max_memory_per_execution_mb = 32;
+    assert_eq!(limits(&world, STARLARK)["memory_mb"], 32);
+    let own = with(minimal(), "/traits/limits", json!({"timeout_seconds": 5}));
+    assert_eq!(world.normal(&own)["traits"]["limits"]["timeout_seconds"], 5);
+}
+
+/// SR-319: nobody asks for more than the tenant's quota.
+#[test]
+fn quotas_bound_the_limits() {
+    let mut world = World::new();
+    world.policy.quotas.max_memory_per_execution_mb = 100;
+    world.policy.quotas.max_cpu_per_execution = 0.2;
+    world.policy.quotas.max_execution_duration_seconds = 50;
+    let of = |limits: Value| with(minimal(), "/traits/limits", limits);
+    assert!(world.check(&of(json!({"memory_mb": 100, "cpu": 0.2, "timeout_seconds": 50}))).is_ok());
+    assert_eq!(
+        world.faults(&of(json!({"memory_mb": 101, "cpu": 0.21, "timeout_seconds": 51}))),
+        [
+            "$.traits.limits.cpu limit_exceeded",
+            "$.traits.limits.memory_mb limit_exceeded",
+            "$.traits.limits.timeout_seconds limit_exceeded"
+        ]
+    );
+}
+
+/// SR-058, SR-060, SR-061, SR-079: the limiter exists and its configuration is right.
+#[test]
+fn rate_limits_are_checked_by_their_strategy() {
+    let world = World::new();
+    let bucket = "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~";
+    let of = |limit: Value| with(minimal(), "/traits/rate_limit", limit);
+    assert!(world.check(&of(Value::Null)).is_ok());
+    assert!(world.check(&of(json!({"strategy": bucket, "config": {}}))).is_ok());
+    let faults = |limit: Value| world.faults(&of(limit));
+    assert_eq!(faults(json!({"config": {}})), ["$.traits.rate_limit.strategy missing_field"]);
+    assert_eq!(faults(json!({"strategy": bucket})), ["$.traits.rate_limit.config missing_field"]);
+    assert_eq!(faults(json!({"strategy": bucket, "config": []})), ["$.traits.rate_limit.config schema_mismatch"]);
+    assert_eq!(faults(json!({"strategy": bucket, "config": {}, "x": 1})), ["$.traits.rate_limit.x unknown_field"]);
+    assert_eq!(faults(json!({"strategy": "other", "config": {}})), ["$.traits.rate_limit.strategy unknown_reference"]);
+    assert_eq!(
+        faults(json!({"strategy": bucket, "config": {"burst_size": 0, "max_requests_per_second": -1}})),
+        [
+            "$.traits.rate_limit.config.burst_size schema_mismatch",
+            "$.traits.rate_limit.config.max_requests_per_second schema_mismatch"
+        ]
+    );
+    // SR-064: the configuration is not touched.
+    let config = json!({"max_requests_per_minute": 5.0, "note": "x"});
+    let normal = world.normal(&of(json!({"strategy": bucket, "config": config})));
+    assert_eq!(normal["traits"]["rate_limit"]["config"], config);
+}
+
+/// SR-217: the default mode is one of those that are supported.
+#[test]
+fn the_default_mode_is_supported() {
+    let document = with(minimal(), "/traits/invocation", json!({"supported": ["async"], "default": "sync"}));
+    assert_eq!(World::new().faults(&document), ["$.traits.invocation.default invalid_value"]);
+}
+
+/// SR-093 to SR-097, SR-225, SR-234: workflow traits.
+#[test]
+fn workflows_have_traits() {
+    let world = World::new();
+    assert!(world.check(&workflow()).is_ok());
+    assert_eq!(world.faults(&without(workflow(), "/traits/workflow")), ["$.traits.workflow missing_field"]);
+    for name in ["compensation", "checkpointing", "max_suspension_days"] {
+        let document = without(workflow(), &format!("/traits/workflow/{name}"));
+        assert_eq!(world.faults(&document), [format!("$.traits.workflow.{name} missing_field")]);
+    }
+    let put = |pointer: &str, value: Value| with(workflow(), &format!("/traits/workflow/{pointer}"), value);
+    for days in [json!(0), json!(1.5)] {
+        assert_eq!(
+            world.faults(&put("max_suspension_days", days)),
+            ["$.traits.workflow.max_suspension_days schema_mismatch"]
+        );
+    }
+    let never = put("checkpointing", json!({"strategy": "never"}));
+    assert_eq!(world.faults(&never), ["$.traits.workflow.checkpointing.strategy invalid_value"]);
+    let adapter = put("compensation", json!({"on_failure": STARLARK}));
+    assert_eq!(world.faults(&adapter), ["$.traits.workflow.compensation.on_failure invalid_format"]);
+    let normal = world.normal(&put("compensation", json!({})));
+    assert_eq!(normal["traits"]["workflow"]["compensation"], json!({"on_failure": null, "on_cancel": null}));
+    let normal = world.normal(&put("checkpointing", json!({})));
+    assert_eq!(normal["traits"]["workflow"]["checkpointing"], json!({"strategy": "automatic"}));
+}
+
+/// SR-220, SR-224: a function with workflow traits would promise what it does not do.
+#[test]
+fn functions_have_no_workflow_traits() {
+    let traits = workflow()["traits"]["workflow"].clone();
+    let document = with(function(), "/traits/workflow", traits);
+    assert_eq!(World::new().faults(&document), ["$.traits.workflow not_allowed"]);
+}
+
+/// SR-115, SR-116, SR-117, SR-118, SR-234: handlers exist, are active, and take the context.
+#[test]
+fn handlers_can_do_their_work() {
+    let mut world = World::new();
+    let path = "$.traits.workflow.compensation.on_failure";
+    let handler = world.registry.handler.take();
+    assert_eq!(world.faults(&workflow()), [format!("{path} unknown_reference")]);
+    for status in DefinitionStatus::ALL {
+        world.registry.handler = Some(Handler { status, ..handler.clone().unwrap() });
+        match status {
+            DefinitionStatus::Active => assert!(world.check(&workflow()).is_ok()),
+            _ => assert_eq!(world.faults(&workflow()), [format!("{path} not_allowed")]),
+        }
+    }
+    let reference = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    for (params, fits) in [
+        (reference.clone(), true),
+        (json!({"allOf": [reference, {"type": "object"}]}), true),
+        (json!({"type": "object"}), true),
+        (json!({"type": "object", "required": ["trigger"]}), true),
+        (json!({"type": "object", "required": ["trigger", "order_id"]}), false),
+        (json!({"type": "object", "required": ["failed_step_error"]}), false),
+        (json!({"type": "object", "properties": {"trigger": {"type": "integer"}}}), false),
+        (Value::Null, false),
+    ] {
+        world.registry.handler = Some(Handler { status: DefinitionStatus::Active, params: params.clone() });
+        match world.check(&workflow()) {
+            Ok(_) => assert!(fits, "{params}"),
+            Err(_) => {
+                assert!(!fits, "{params}");
+                assert_eq!(world.faults(&workflow()), [format!("{path} incompatible")]);
+            }
+        }
+    }
+    // SR-150: both handlers are looked at.
+    let cancel = with(workflow(), "/traits/workflow/compensation/on_cancel", json!(ROLLBACK));
+    assert_eq!(world.faults(&cancel).len(), 2);
+}
+
+/// SR-019, SR-020: schemas are valid ones and refer to what is registered.
+#[test]
+fn schemas_of_params_and_returns_compile() {
+    let mut world = World::new();
+    let of = |name: &str, schema: Value| with(minimal(), &format!("/schema/{name}"), schema);
+    assert_eq!(world.faults(&of("params", json!({"type": "nope"}))), ["$.schema.params invalid_schema"]);
+    assert_eq!(world.faults(&of("returns", json!({"minimum": "x"}))), ["$.schema.returns invalid_schema"]);
+    let own = json!({"$ref": "gts://gts.vendor.app.money.v1~"});
+    assert_eq!(world.faults(&of("params", own.clone())), ["$.schema.params invalid_schema"]);
+    assert_eq!(
+        world.faults(&of("params", json!({"$ref": "https://example.com/x"}))),
+        ["$.schema.params invalid_schema"]
+    );
+    assert_eq!(world.faults(&of("params", json!({"$ref": "file:///etc/passwd"}))), ["$.schema.params invalid_schema"]);
+    world.types = servo_entrypoint::Types::with_more(std::sync::Arc::new(|id: &str| {
+        (id == "gts.vendor.app.money.v1~").then(|| json!({"type": "object", "required": ["amount"]}))
+    }));
+    let valid = world.check(&of("params", own)).unwrap();
+    assert!(valid.compiled.check_params(Some(&json!({"amount": 1}))).is_ok());
+    assert!(valid.compiled.check_params(Some(&json!({}))).is_err());
+}
+
+/// SR-014, SR-017, SR-316: another tenant's or the platform's entrypoint is not registered by just anybody.
+#[test]
+fn a_definition_belongs_to_the_caller() {
+    let mut world = World::new();
+    let refused = |world: &World, document: &Value| world.check(document).unwrap_err().error_type_id;
+    let other = with(minimal(), "/tenant_id", json!("t_other"));
+    assert_eq!(refused(&world, &other), errors::FORBIDDEN);
+    let owner = with(minimal(), "/owner/tenant_id", json!("t_other"));
+    assert_eq!(refused(&world, &owner), errors::FORBIDDEN);
+    let system = with(minimal(), "/owner/owner_type", json!("system"));
+    assert_eq!(refused(&world, &system), errors::FORBIDDEN);
+    world.ctx = context("t_123", Role::PlatformAdmin);
+    assert!(world.check(&other).is_ok() && world.check(&system).is_ok());
+    world.policy.enabled = false;
+    assert_eq!(refused(&world, &minimal()), errors::FORBIDDEN);
+}
+
+/// SR-364: an address that is taken is a conflict, but only for a definition that is valid.
+#[test]
+fn a_taken_address_is_a_conflict() {
+    let mut world = World::new();
+    world.registry.taken = true;
+    assert_eq!(world.check(&minimal()).unwrap_err().error_type_id, errors::CONFLICT);
+    assert_eq!(world.faults(&without(minimal(), "/title")), ["$.title missing_field"]);
+}
+
+/// SR-219: the version of a definition and that of its address are two things.
+#[test]
+fn versions_are_independent_of_addresses() {
+    let address = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~vendor.app.f.v2~";
+    let document = with(with(minimal(), "/entrypoint_id", json!(address)), "/version", json!("1.3.0"));
+    assert!(World::new().check(&document).is_ok());
+}
+
+#[test]
+fn an_outline_names_what_to_look_up() {
+    let document = workflow();
+    let outline = Outline::of(&document);
+    assert_eq!(outline.adapter, Some(STARLARK));
+    assert_eq!(outline.handlers(), [ROLLBACK]);
+    assert_eq!(outline.code.map(|(language, _)| language), Some("starlark"));
+    assert_eq!(Outline::of(&json!([1])), Outline::default());
+}
+
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-z$.~#/]{0,12}".prop_map(Value::from),
+        Just(json!("gts://gts.x.core.serverless.err.v1~")),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        let name =
+            prop_oneof!["[a-z_$]{1,8}", Just("$ref".to_owned()), Just("type".to_owned()), Just("allOf".to_owned())];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Every place of a definition.
+const PLACES: [&str; 24] = [
+    "/version",
+    "/tenant_id",
+    "/owner",
+    "/owner/id",
+    "/status",
+    "/tags",
+    "/title",
+    "/description",
+    "/schema",
+    "/schema/params",
+    "/schema/returns",
+    "/schema/errors",
+    "/traits",
+    "/traits/invocation",
+    "/traits/limits",
+    "/traits/retry",
+    "/traits/caching",
+    "/traits/rate_limit",
+    "/traits/workflow",
+    "/traits/is_idempotent",
+    "/implementation",
+    "/implementation/adapter",
+    "/implementation/code",
+    "/x_other",
+];
+
+proptest! {
+    /// Whatever stands at whatever place: there is an answer, a valid one is normal, and normal is stable.
+    #[test]
+    fn any_document_has_an_answer(place in prop::sample::select(&PLACES[..]), value in anything(), durable in any::<bool>()) {
+        let world = World::new();
+        let document = with(if durable { workflow() } else { function() }, place, value);
+        match world.check(&document) {
+            Ok(valid) => {
+                let normal = serde_json::to_value(&valid.entrypoint).unwrap();
+                prop_assert_eq!(&world.normal(&normal), &normal);
+            }
+            Err(failure) => {
+                prop_assert!([errors::VALIDATION, errors::FORBIDDEN].contains(&failure.error_type_id.as_str()));
+                if let Some(error) = ValidationError::of(&failure) {
+                    prop_assert!(!error.issues.is_empty());
+                    prop_assert!(error.issues.iter().all(|issue| issue.location.path.starts_with('$')));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The types of Rust and the JSON that they become.
+
+use serde_json::{Value, json};
+use servo_entrypoint::*;
+use servo_model::Timestamp;
+
+use crate::support::{FUNCTION, WORKFLOW, example};
+
+fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<T>(value.clone()).unwrap()).unwrap()
+}
+
+fn is_valid(id: &str, instance: &Value) -> bool {
+    Types::published().compile_type(id).unwrap().is_valid(instance)
+}
+
+/// SR-490: plain strings.
+#[test]
+fn ids_are_strings() {
+    let text = String::from("x");
+    let _: (GtsId, EntrypointId, InvocationId) = (text.clone(), text.clone(), text.clone());
+    let _: (ScheduleId, TriggerId, TenantId) = (text.clone(), text.clone(), text);
+}
+
+/// SR-491, SR-506: each enum has the words of its schema and no other.
+#[test]
+fn enums_have_the_published_words() {
+    fn words<T: serde::Serialize>(all: &[T]) -> Vec<Value> {
+        all.iter().map(|one| serde_json::to_value(one).unwrap()).collect()
+    }
+    let types = Types::published();
+    let schema = |id: &str| types.get(&format!("gts.x.core.serverless.{id}.v1~")).unwrap();
+    assert_eq!(Value::from(words(&DefinitionStatus::ALL)), schema("entrypoint")["properties"]["status"]["enum"]);
+    assert_eq!(Value::from(words(&OwnerType::ALL)), schema("owner_ref")["properties"]["owner_type"]["enum"]);
+    assert_eq!(Value::from(words(&InvocationStatus::ALL)), schema("status")["enum"]);
+    assert_eq!(
+        Value::from(words(&TimelineEventType::ALL)),
+        schema("timeline_event")["properties"]["event_type"]["enum"]
+    );
+    let kinds: Vec<_> =
+        (0..3).map(|at| schema("implementation")["oneOf"][at]["properties"]["kind"]["const"].clone()).collect();
+    assert_eq!(words(&ImplementationKind::ALL), kinds);
+    use EntrypointStatusAction as A;
+    assert_eq!(words(&A::ALL), ["deprecate", "disable", "enable", "activate", "archive"]);
+    assert_eq!(
+        words(&[UsageGranularity::Hourly, UsageGranularity::Daily, UsageGranularity::Weekly]),
+        ["hourly", "daily", "weekly"]
+    );
+    for event in TimelineEventType::ALL {
+        assert_eq!(serde_json::to_value(event).unwrap(), event.as_str());
+    }
+}
+
+/// SR-494, SR-495, SR-496, SR-519: definitions come back as they went in, in the form of the schema.
+#[test]
+fn definitions_round_trip() {
+    for (name, kind) in [("function", "function"), ("workflow", "workflow")] {
+        let mut document = example(name);
+        // What is absent there is written out here.
+        document["traits"].as_object_mut().unwrap().entry("rate_limit").or_insert(Value::Null);
+        assert_eq!(round_trip::<EntrypointDefinition>(&document), document);
+        let id = format!("gts.x.core.serverless.entrypoint.v1~x.core.serverless.{kind}.v1~");
+        assert!(is_valid(&id, &round_trip::<EntrypointDefinition>(&document)));
+    }
+    let definition: EntrypointDefinition = serde_json::from_value(example("function")).unwrap();
+    assert_eq!(definition.traits.limits.memory_mb(), 128);
+    assert_eq!(definition.traits.limits.cpu(), Some(0.2));
+    assert_eq!(definition.implementation.kind(), ImplementationKind::Code);
+    assert_eq!(definition.traits.retry.rule().backoff_permille, 2_000);
+}
+
+/// SR-082: the payload of the kind must be there.
+#[test]
+fn an_implementation_needs_the_payload_of_its_kind() {
+    let mixed = json!({"adapter": "a", "kind": "code", "adapter_ref": {"definition_id": "x"}});
+    assert!(serde_json::from_value::<EntrypointImplementation>(mixed).is_err());
+    for value in [
+        json!({"adapter": "a", "kind": "workflow_spec", "workflow_spec": {"format": "f", "spec": {"do": []}}}),
+        json!({"adapter": "a", "kind": "adapter_ref", "adapter_ref": {"definition_id": "x"}}),
+    ] {
+        assert_eq!(round_trip::<EntrypointImplementation>(&value), value);
+    }
+}
+
+/// SR-196, SR-493: unknown members are kept; the type is computed and not stored.
+#[test]
+fn unknown_members_are_kept() {
+    let mut document = example("function");
+    document["entrypoint_id"] = FUNCTION.into();
+    document["id"] = "ep_1".into();
+    document["x_note"] = json!({"a": [1, 2.5]});
+    document["traits"]["x_trait"] = json!(1);
+    assert_eq!(round_trip::<Entrypoint>(&document), document);
+    let entrypoint: Entrypoint = serde_json::from_value(document).unwrap();
+    assert_eq!(entrypoint.entrypoint_type(), Some(EntrypointType::Function));
+    assert_eq!(entrypoint.definition.extra.keys().collect::<Vec<_>>(), ["x_note"]);
+    assert_eq!(EntrypointType::of_address(WORKFLOW), Some(EntrypointType::Workflow));
+}
+
+/// SR-236, SR-242, SR-251, SR-252, SR-499: records and timelines are what their schemas say.
+#[test]
+fn records_match_their_schema() {
+    let id = "gts.x.core.serverless.invocation.v1~";
+    for record in [example("invocation"), example("invocation_result.dry_run")["record"].clone()] {
+        assert_eq!(round_trip::<InvocationRecord>(&record), record);
+    }
+    let mut record: InvocationRecord = serde_json::from_value(example("invocation")).unwrap();
+    for status in InvocationStatus::ALL {
+        record.status = status;
+        record.error = Some(servo_entrypoint::errors::internal("m"));
+        record.observability.trace_id = None;
+        assert!(is_valid(id, &serde_json::to_value(&record).unwrap()));
+    }
+    let result = example("invocation_result.dry_run");
+    assert_eq!(round_trip::<InvocationResult>(&result), result);
+    for event_type in TimelineEventType::ALL {
+        let event = InvocationTimelineEvent {
+            at: Timestamp::EPOCH,
+            event_type,
+            status: InvocationStatus::Running,
+            step_name: None,
+            duration_ms: Some(1),
+            message: None,
+            details: serde_json::Map::new(),
+        };
+        assert!(is_valid("gts.x.core.serverless.timeline_event.v1~", &serde_json::to_value(&event).unwrap()));
+    }
+}
+
+/// SR-178, SR-523: what is absent reads as empty.
+#[test]
+fn absent_members_read_as_empty() {
+    let event = json!({"at": "2026-01-01T00:00:00Z", "event_type": "started", "status": "running"});
+    assert_eq!(serde_json::from_value::<InvocationTimelineEvent>(event).unwrap().details.len(), 0);
+    let mut document = example("function");
+    document.as_object_mut().unwrap().remove("description");
+    assert_eq!(serde_json::from_value::<EntrypointDefinition>(document).unwrap().description, "");
+    let error = json!({"error_type_id": "x", "message": "m", "category": "timeout"});
+    assert_eq!(serde_json::from_value::<RuntimeErrorPayload>(error).unwrap().details.len(), 0);
+}
+
+/// SR-103, SR-105, SR-109, SR-523: the context of a compensation.
+#[test]
+fn compensation_contexts_match_their_schema() {
+    let context = example("compensation_context");
+    let mut read: CompensationContext = serde_json::from_value(context).unwrap();
+    let id = "gts.x.core.serverless.compensation_context.v1~";
+    assert!(is_valid(id, &serde_json::to_value(&read).unwrap()));
+    read.trigger = CompensationTrigger::Cancellation;
+    read.failed_step_error = None;
+    let value = serde_json::to_value(&read).unwrap();
+    assert!(is_valid(id, &value) && value.get("failed_step_error").is_none());
+}
+
+/// SR-298, SR-318, SR-320, SR-501: policies; what is left out is the platform's.
+#[test]
+fn policies_match_their_schema() {
+    let policy = example("tenant_policy");
+    assert_eq!(round_trip::<TenantRuntimePolicy>(&policy), policy);
+    let default = TenantRuntimePolicy::platform_default("t_123");
+    assert!(is_valid("gts.x.core.serverless.tenant_policy.v1~", &serde_json::to_value(&default).unwrap()));
+    let read: TenantRuntimePolicy =
+        serde_json::from_value(json!({"tenant_id": "t_123", "enabled": true, "quotas": {}, "retention": {}})).unwrap();
+    assert_eq!(read, default);
+    assert_eq!(read.quotas, serde_json::from_value(policy["quotas"].clone()).unwrap());
+    let allows = |list: Option<Vec<&str>>| {
+        let allowed_runtimes = list.map(|list| list.into_iter().map(str::to_owned).collect());
+        TenantPolicies { allowed_runtimes }.allows("a")
+    };
+    assert!(allows(None) && allows(Some(vec!["b", "a"])) && !allows(Some(vec![])) && !allows(Some(vec!["b"])));
+}
+
+/// SR-482, SR-484, SR-487, SR-488, SR-502: usage and its shares.
+#[test]
+fn usage_is_a_share_of_the_quotas() {
+    let document = example("usage");
+    let usage: TenantUsage = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(UsageUtilization::of(&usage.current, &usage.quotas), usage.utilization_percent);
+    let written = serde_json::to_value(&usage).unwrap();
+    assert_eq!(written["current"], document["current"]);
+    assert_eq!(written["utilization_percent"], document["utilization_percent"]);
+    assert_eq!(written["quotas"].as_object().unwrap().len(), 8);
+    let none = TenantQuotas { max_schedules: 0, max_triggers: 0, ..TenantQuotas::default() };
+    let current = UsageMetrics { total_triggers: 1, ..UsageMetrics::default() };
+    let share = UsageUtilization::of(&current, &none);
+    assert!((share.schedules, share.triggers) == (0.0, 100.0));
+}
+
+/// SR-371, SR-385, SR-505: requests and actions as they are sent.
+#[test]
+fn requests_read_as_published() {
+    let request: InvocationRequest = serde_json::from_value(example("invocation_request")).unwrap();
+    assert_eq!((request.mode, request.dry_run), (Some(InvocationMode::Async), false));
+    let short: InvocationRequest = serde_json::from_value(json!({"entrypoint_id": "x"})).unwrap();
+    assert_eq!((short.mode, short.dry_run, short.params), (None, false, Value::Null));
+    let action = |value: Value| serde_json::from_value::<InvocationControlAction>(value);
+    assert_eq!(action(example("control_action")).unwrap(), InvocationControlAction::Cancel);
+    for name in ["suspend", "resume", "retry", "replay"] {
+        assert_eq!(action(json!({"action": name})).unwrap().as_str(), name);
+    }
+    let step = action(json!({"action": "retry_step", "step_id": "s"})).unwrap();
+    assert_eq!(step, InvocationControlAction::RetryStep { step_id: "s".to_owned() });
+    for wrong in [json!({"action": "pause"}), json!({}), json!({"action": "skip_step"})] {
+        assert!(action(wrong.clone()).is_err(), "{wrong}");
+    }
+    let status: Value = example("status_action");
+    assert_eq!(
+        EntrypointStatusAction::parse(status["action"].as_str().unwrap()),
+        Some(EntrypointStatusAction::Deprecate)
+    );
+}
+
+/// SR-170, SR-503, SR-522: a validation error travels as an error with its issues in the details.
+#[test]
+fn validation_errors_travel() {
+    let issue = ValidationIssue::new("missing_field", "$.a", "m").suggest("s").at(3, 4);
+    let error = ValidationError::new(vec![issue.clone(), ValidationIssue::new("t", "$.b", "n")]);
+    let value = serde_json::to_value(&error).unwrap();
+    assert!(is_valid(servo_model::invocation::errors::VALIDATION, &value));
+    assert_eq!(value["category"], "non_retryable");
+    let payload = RuntimeErrorPayload::from(error.clone());
+    assert_eq!(payload.details["issues"][0], serde_json::to_value(&issue).unwrap());
+    assert_eq!(ValidationError::of(&payload), Some(error));
+    assert_eq!(ValidationError::of(&servo_entrypoint::errors::internal("m")), None);
+}
+
+/// SR-332, SR-333, SR-516, SR-521: filters restrict nothing by default, and carry the page.
+#[test]
+fn filters_restrict_nothing_by_default() {
+    let filter = EntrypointListFilter::default();
+    assert!(filter.tenant_id.is_none() && filter.status.is_none() && filter.tags.is_empty());
+    assert_eq!(InvocationListFilter::default().page.limit(), 25);
+    assert_eq!(PageQuery { limit: Some(1_000), ..PageQuery::default() }.limit(), 200);
+    assert_eq!(UsageHistoryFilter::default().granularity, None);
+}
+
+/// SR-326: the shape of a list.
+#[test]
+fn pages_have_the_published_shape() {
+    let list = example("list");
+    assert_eq!(round_trip::<Page<Value>>(&list), list);
+}
+
+/// SR-507, SR-518: the trait is one that any adapter can stand behind.
+#[test]
+fn the_traits_are_objects() {
+    fn is_object(_: Option<std::sync::Arc<dyn ServerlessRuntime>>, _: Option<Box<dyn RestRuntime>>) {}
+    is_object(None, None);
+}
