@@ -3,6 +3,7 @@
 //! The server works through them in order. After an error inside a transaction it refuses the rest, so a COMMIT at the
 //! end of a pipeline commits everything or nothing.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
@@ -31,7 +32,7 @@ pub(crate) struct Pipeline<'a> {
 enum Step<'a> {
     /// Without parameters and without an answer: BEGIN, COMMIT.
     Plain(&'static str),
-    Query(&'static str, Vec<Param<'a>>),
+    Query(Cow<'static, str>, Vec<Param<'a>>),
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +73,13 @@ impl<'a> Pipeline<'a> {
 
     /// Says at which index the answer will stand.
     pub(crate) fn query(&mut self, sql: &'static str, params: Vec<Param<'a>>) -> usize {
-        self.steps.push(Step::Query(sql, params));
+        self.steps.push(Step::Query(Cow::Borrowed(sql), params));
+        self.steps.len() - 1
+    }
+
+    /// A statement put together for this question: of few possible texts, and with every value a parameter.
+    pub(crate) fn query_built(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
+        self.steps.push(Step::Query(Cow::Owned(sql), params));
         self.steps.len() - 1
     }
 
@@ -92,7 +99,7 @@ impl<'a> Pipeline<'a> {
                 }),
                 Step::Query(sql, params) => {
                     // Known after its first use on this connection, so this waits only then.
-                    let statement = client.prepare_cached(sql).await;
+                    let statement = client.prepare_cached(&sql).await;
                     let statement =
                         statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
                     Box::pin(query(client, statement, params))
