@@ -79,7 +79,7 @@ pub(crate) fn limit_of(ended: &Ended, memory_mb: u64, cpu_ms: u64) -> Option<Fai
 
 /// Messages of panics that mean: no memory.
 pub(crate) fn is_about_memory(panic: &str) -> bool {
-    ["capacity overflow", "out of memory", "memory allocation", "AllocErr", "size overflow"]
+    ["capacity overflow", "out of memory", "memory allocation", "AlignedSize", "overflow"]
         .iter()
         .any(|word| panic.contains(word))
 }

@@ -25,6 +25,7 @@ mod secret;
 mod session;
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -75,8 +76,16 @@ fn serve() {
                 child.module = None;
             }
             ToChild::Check => {
-                let issues = child.load().err().into_iter().collect();
+                let loaded = guarded(|| child.load());
+                let panicked = matches!(loaded, Err(_));
+                let issues = match loaded {
+                    Ok(loaded) => loaded.err().into_iter().collect(),
+                    Err(_) => vec![SourceIssue::whole("the source asks for more than the interpreter can do", None)],
+                };
                 link.borrow_mut().send(&FromChild::Checked { issues }, &[]);
+                if panicked {
+                    std::process::exit(0);
+                }
             }
             ToChild::Call(head) => child.call(*head, &body, &link),
             other => broken(&format!("nobody asked for {other:?}")),
@@ -102,10 +111,12 @@ impl Child {
 
     fn call(&mut self, head: crate::protocol::CallHead, body: &[u8], link: &Rc<RefCell<Link>>) {
         self.meter.start(head.cpu_ms);
-        let (outcome, text) = match self.load() {
+        // Also loading can panic: what is constant is computed there.
+        let ran = guarded(|| match self.load() {
             Ok(module) => run::run(&module, link, head, body),
             Err(issue) => (Outcome::Failed { error: source_error(&issue) }, String::new()),
-        };
+        });
+        let (outcome, text) = ran.unwrap_or_else(|message| (Outcome::Panicked { message }, String::new()));
         let usage: ChildUsage = self.meter.stop();
         let last = matches!(outcome, Outcome::Panicked { .. });
         link.borrow_mut().send(&FromChild::Done { outcome, usage }, text.as_bytes());
@@ -114,6 +125,15 @@ impl Child {
             std::process::exit(0);
         }
     }
+}
+
+/// The interpreter panics where it finds no way out, such as a string that is too long. The message tells which one it was.
+fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        servo_model::limits::clip(text).to_owned()
+    })
 }
 
 fn source_error(issue: &SourceIssue) -> servo_model::operation::ErrorObject {

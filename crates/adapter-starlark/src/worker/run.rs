@@ -1,7 +1,6 @@
 //! One call of a loaded source.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use servo_model::invocation::{ErrorCategory, Failure, errors};
@@ -27,16 +26,10 @@ pub(crate) fn run(
     head: CallHead,
     payload: &[u8],
 ) -> (Outcome, String) {
-    let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(module, link, head, payload)));
-    match evaluated {
-        Ok(Ok(text)) => (Outcome::Returned, text),
-        Ok(Err(Raised::Fail(error) | Raised::Fatal(error))) => (Outcome::Failed { error }, String::new()),
-        Ok(Err(Raised::Suspend | Raised::Withdrawn)) => (Outcome::Suspended, String::new()),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-            (Outcome::Panicked { message: servo_model::limits::clip(text).to_owned() }, String::new())
-        }
+    match evaluate(module, link, head, payload) {
+        Ok(text) => (Outcome::Returned, text),
+        Err(Raised::Fail(error) | Raised::Fatal(error)) => (Outcome::Failed { error }, String::new()),
+        Err(Raised::Suspend | Raised::Withdrawn) => (Outcome::Suspended, String::new()),
     }
 }
 

@@ -3,4 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod basics;
+mod execution;
+mod hostile;
 mod support;
+mod workflows;
