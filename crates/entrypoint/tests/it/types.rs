@@ -107,7 +107,7 @@ fn records_match_their_schema() {
     let mut record: InvocationRecord = serde_json::from_value(example("invocation")).unwrap();
     for status in InvocationStatus::ALL {
         record.status = status;
-        record.error = Some(servo_entrypoint::errors::internal("m"));
+        record.error = Some(errors::internal("m"));
         record.observability.trace_id = None;
         assert!(is_valid(id, &serde_json::to_value(&record).unwrap()));
     }
@@ -221,7 +221,7 @@ fn validation_errors_travel() {
     let payload = RuntimeErrorPayload::from(error.clone());
     assert_eq!(payload.details["issues"][0], serde_json::to_value(&issue).unwrap());
     assert_eq!(ValidationError::of(&payload), Some(error));
-    assert_eq!(ValidationError::of(&servo_entrypoint::errors::internal("m")), None);
+    assert_eq!(ValidationError::of(&errors::internal("m")), None);
 }
 
 /// SR-332, SR-333, SR-516, SR-521: filters restrict nothing by default, and carry the page.
