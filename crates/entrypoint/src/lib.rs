@@ -5,6 +5,7 @@
 
 pub mod cache;
 pub mod control;
+mod depth;
 pub mod errors;
 pub mod gts;
 pub mod odata;
