@@ -181,7 +181,7 @@ pub(super) fn unknown<'a>(
 }
 
 /// A word that is none of the allowed ones.
-fn choice<'a>(path: &str, words: impl Iterator<Item = &'a Value>, found: Option<&Value>) -> ValidationIssue {
+pub(super) fn choice<'a>(path: &str, words: impl Iterator<Item = &'a Value>, found: Option<&Value>) -> ValidationIssue {
     let words: Vec<String> = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect();
     let list = words.join(", ");
     let issue = ValidationIssue::new(kinds::INVALID_VALUE, path, format!("the value is one of: {list}"));

@@ -376,7 +376,7 @@ fn handlers_can_do_their_work() {
             }
         }
     }
-    // SR-150: both handlers are looked at.
+    // Both handlers are looked at.
     let cancel = with(workflow(), "/traits/workflow/compensation/on_cancel", json!(ROLLBACK));
     assert_eq!(world.faults(&cancel).len(), 2);
 }
@@ -403,7 +403,7 @@ fn schemas_of_params_and_returns_compile() {
     assert!(valid.compiled.check_params(Some(&json!({}))).is_err());
 }
 
-/// SR-014, SR-017, SR-316: another tenant's or the platform's entrypoint is not registered by just anybody.
+/// SR-017: another tenant's or the platform's entrypoint is not registered by just anybody.
 #[test]
 fn a_definition_belongs_to_the_caller() {
     let mut world = World::new();
