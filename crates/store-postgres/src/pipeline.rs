@@ -54,7 +54,8 @@ impl Failed {
     /// The error for a pipeline whose step `commit` is a COMMIT, or whose only step commits by itself.
     pub(crate) fn into_error(self, commit: usize) -> Error {
         // The server works in order: it has not come to the commit when it refuses, or ends, on a step before it.
-        let before = !self.was_sent || (self.step < commit && self.failure.state().is_some());
+        let refused_before = self.step < commit && self.failure.state().is_some();
+        let before = !self.was_sent || refused_before || self.failure.was_left_alone();
         self.failure.into_error(if before { Phase::Open } else { Phase::Commit })
     }
 }
@@ -84,6 +85,10 @@ impl<'a> Pipeline<'a> {
     }
 
     pub(crate) async fn run(self, client: &ClientWrapper, patience: Duration) -> Result<Vec<Answer>, Failed> {
+        // Worth a look: what fails now was certainly not sent.
+        if client.is_closed() {
+            return Err(Failed { step: 0, failure: Failure::Gone, was_sent: false });
+        }
         // A step that was never reached counts as the first: the caller then assumes nothing about any of them.
         let timed_out = |_| Failed { step: 0, failure: Failure::Timeout, was_sent: true };
         tokio::time::timeout(patience, self.exchange(client)).await.map_err(timed_out)?
