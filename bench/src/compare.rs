@@ -2,6 +2,7 @@
 //! compare` installs and builds the peers and starts a Postgres. Everything it starts is a child process on loopback that
 //! ends with it.
 
+mod calm;
 mod embedded;
 mod figure;
 mod http;
@@ -13,9 +14,12 @@ mod restate;
 mod servo;
 mod subject;
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
 
+use calm::Calm;
 use figure::Report;
 
 /// The Restate server, and the folder of the programs of `bench/peers`.
@@ -71,15 +75,19 @@ struct Plan {
     seconds: f64,
     in_flight: usize,
     replayed: [usize; 3],
+    /// Of the whole run, for waiting until others leave the machine alone.
+    patience: Duration,
 }
 
 impl Plan {
     fn of(args: &Args) -> Self {
         if args.quick {
-            return Self { rounds: 1, seconds: 1.0, in_flight: 1_000, replayed: [100, 500, 1_000] };
+            let patience = Duration::ZERO;
+            return Self { rounds: 1, seconds: 1.0, in_flight: 1_000, replayed: [100, 500, 1_000], patience };
         }
         let (rounds, seconds) = (args.rounds.into(), args.seconds);
-        Self { rounds, seconds, in_flight: 10_000, replayed: [1_000, 5_000, 10_000] }
+        let patience = Duration::from_secs(150);
+        Self { rounds, seconds, in_flight: 10_000, replayed: [1_000, 5_000, 10_000], patience }
     }
 }
 
@@ -102,7 +110,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     let dir = args.dir.canonicalize()?;
     let wanted = |part: Part| args.only.is_empty() || args.only.contains(&part);
-    let mut report = Report::default();
+    let (mut report, mut calm) = (Report::default(), Calm::new(plan.patience));
     let sync = crate::machine::fdatasync(&dir)?;
     report.fact("fdatasync of 4 KiB, p50", sync.0, "µs");
     report.fact("fdatasync of 4 KiB, p99", sync.1, "µs");
@@ -111,17 +119,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // As many as the peer's program has.
     let working = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     if wanted(Part::Http) {
-        loading.block_on(http::run(&plan, &dir, &mut report))?;
+        loading.block_on(http::run(&plan, &dir, &mut calm, &mut report))?;
     }
     if wanted(Part::Embedded) {
-        working.block_on(embedded::run(&plan, &dir, &mut report))?;
+        working.block_on(embedded::run(&plan, &dir, &mut calm, &mut report))?;
     }
     if wanted(Part::Recovery) {
-        loading.block_on(recovery::run(&plan, &dir, &mut report))?;
+        loading.block_on(recovery::run(&plan, &dir, &mut calm, &mut report))?;
     }
     if wanted(Part::Replay) {
-        working.block_on(replay::run(&plan, &dir, &mut report))?;
+        working.block_on(replay::run(&plan, &dir, &mut calm, &mut report))?;
     }
+    calm.tell(&mut report);
     if args.json {
         println!("{:#}", report.json());
     } else {

@@ -2,6 +2,7 @@
 //! peers' handlers do (`bench/peers`), and ends with its standard input.
 
 mod counts;
+pub(crate) mod together;
 
 use std::sync::Arc;
 

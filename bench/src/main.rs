@@ -44,6 +44,10 @@ struct Args {
     open_runs: usize,
 }
 
+/// As in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Both sides of every comparison use as many.
 pub(crate) const APPENDERS: usize = 64;
 
@@ -53,6 +57,7 @@ fn main() -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "compare" => return compare::run(rest),
         Some((first, rest)) if first == "handler" => return handler::run(rest),
+        Some((first, rest)) if first == "together" => return handler::together::run(rest),
         _ => {}
     }
     let args = Args::parse();

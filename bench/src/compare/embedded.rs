@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use super::calm::Calm;
 use super::figure::{Figure, Goal, Report};
 use super::process::Process;
 use super::{PEERS, Plan, note, variable};
@@ -17,16 +18,18 @@ const STEPS: f64 = 10.0;
 /// Its own default, and as many as there are workflows at once; the better one of a round counts.
 const CONNECTIONS: [usize; 2] = [10, 64];
 
-pub(crate) async fn run(plan: &Plan, dir: &Path, report: &mut Report) -> Result<()> {
+pub(crate) async fn run(plan: &Plan, dir: &Path, calm: &mut Calm, report: &mut Report) -> Result<()> {
     let url = std::env::var("SERVO_TEST_POSTGRES_URL").context("`cargo xtask bench` starts a Postgres and names it")?;
     let (mut sqlite, mut postgres, mut dbos) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=plan.rounds {
+        calm.wait().await?;
         note(&format!("embedded, round {round}: servo on SQLite"));
         let folder = tempfile::tempdir_in(dir)?;
         let servo = durable::start(durable::builder().sqlite(folder.path())).await?;
         sqlite.push(durable::rate(&servo, LANES, plan.seconds).await? * STEPS);
         servo.shutdown().await;
 
+        calm.wait().await?;
         note(&format!("embedded, round {round}: servo on Postgres"));
         let database = Database::create(&url, round)?;
         let servo = durable::start(durable::builder().postgres(&database.url)).await?;
@@ -35,6 +38,7 @@ pub(crate) async fn run(plan: &Plan, dir: &Path, report: &mut Report) -> Result<
 
         let mut best: f64 = 0.0;
         for connections in CONNECTIONS {
+            calm.wait().await?;
             note(&format!("embedded, round {round}: dbos with {connections} connections"));
             let database = Database::create(&url, round + connections * 1_000)?;
             best = best.max(dbos_rate(&database.url, connections, plan.seconds, dir)? * STEPS);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::calm::Calm;
 use super::figure::{Figure, Goal, Report};
 use super::load::{self, Call, Loaded, Until};
 use super::process::until;
@@ -37,27 +38,34 @@ const MEASURED: [(&str, &str); 7] = [
     (SENT_RATE, "calls/s"),
 ];
 
+const OURS: [Kind; 2] = [Kind::Servo, Kind::ServoTogether];
+const PEERS: [Kind; 2] = [Kind::Restate, Kind::RestateTuned];
+
 type Sample = BTreeMap<&'static str, f64>;
 
 /// Every subject in every round, each with a store of its own.
-pub(crate) async fn run(plan: &Plan, dir: &Path, report: &mut Report) -> Result<()> {
-    let kinds = [Kind::Servo, Kind::Restate, Kind::RestateTuned];
-    let mut rounds: Vec<Vec<Sample>> = kinds.iter().map(|_| Vec::new()).collect();
+pub(crate) async fn run(plan: &Plan, dir: &Path, calm: &mut Calm, report: &mut Report) -> Result<()> {
+    let mut samples: BTreeMap<&str, Vec<Sample>> = BTreeMap::new();
     for round in 1..=plan.rounds {
-        for (kind, samples) in kinds.into_iter().zip(&mut rounds) {
+        for kind in OURS.into_iter().chain(PEERS) {
+            calm.wait().await?;
             note(&format!("http, round {round}: {}", kind.name()));
             let mut subject = Subject::start(kind, dir).await?;
-            samples.push(measure(&mut subject, plan.seconds).await?);
+            samples.entry(kind.name()).or_default().push(measure(&mut subject, plan.seconds).await?);
             subject.stop()?;
         }
     }
-    let [servo, peers @ ..] = rounds.as_slice() else { return Ok(()) };
-    for (peer, samples) in kinds[1..].iter().zip(peers) {
-        for (name, unit) in MEASURED {
-            let values = |rounds: &[Sample]| rounds.iter().filter_map(|sample| sample.get(name).copied()).collect();
-            let (servo, other) = (values(servo), values(samples));
-            let (peer, goal) = (peer.name().to_owned(), goal(name, *peer));
-            report.figures.push(Figure { name: name.to_owned(), unit, peer, servo, other, goal });
+    for peer in PEERS {
+        for ours in OURS {
+            for (name, unit) in MEASURED {
+                let values = |kind: Kind| {
+                    let rounds = samples.get(kind.name()).into_iter().flatten();
+                    rounds.filter_map(|sample| sample.get(name).copied()).collect()
+                };
+                let (servo, other, goal) = (values(ours), values(peer), goal(name, peer));
+                let shown = if ours == Kind::Servo { name.to_owned() } else { format!("{name} (handlers inside)") };
+                report.figures.push(Figure { name: shown, unit, peer: peer.name().to_owned(), servo, other, goal });
+            }
         }
     }
     Ok(())
@@ -92,7 +100,7 @@ async fn measure(subject: &mut Subject, seconds: f64) -> Result<Sample> {
     let per_step = |cpu: f64| cpu * 1e6 / (steps.calls as f64 * STEPS);
     sample.insert(STEPS_CPU, per_step(server + handler));
     sample.insert(STEPS_CPU_SERVER, per_step(server));
-    subject.handler.ask("reset")?;
+    subject.ask("reset")?;
     let sent = loaded(subject, &calls.empty_send, LANES, seconds).await?;
     sample.insert(SENT_RATE, sent.per_second);
     // What was accepted also runs, before anything else is measured.

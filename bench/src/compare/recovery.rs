@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::calm::Calm;
 use super::figure::{Figure, Goal, Report};
 use super::load::{self, Until};
 use super::process::until;
@@ -26,8 +27,10 @@ struct Recovered {
     unrecorded: u64,
 }
 
-pub(crate) async fn run(plan: &Plan, dir: &Path, report: &mut Report) -> Result<()> {
+pub(crate) async fn run(plan: &Plan, dir: &Path, calm: &mut Calm, report: &mut Report) -> Result<()> {
+    calm.wait().await?;
     let servo = measure(Kind::Servo, plan.in_flight, dir).await?;
+    calm.wait().await?;
     let other = measure(Kind::Restate, plan.in_flight, dir).await?;
     let name = format!("{} in flight, kill -9, start: all ended", plan.in_flight);
     for (name, servo, other) in
@@ -52,10 +55,10 @@ async fn measure(kind: Kind, in_flight: usize, dir: &Path) -> Result<Recovered> 
     note(&format!("recovery: {}", kind.name()));
     let mut subject = Subject::start(kind, dir).await?;
     let steps_send = subject.calls.steps_send.clone();
-    subject.handler.ask("reset")?;
-    subject.handler.ask("hold")?;
+    subject.ask("reset")?;
+    subject.ask("hold")?;
     load::run(subject.address, &steps_send, LANES, Until::Calls(in_flight)).await?;
-    subject.handler.ask("go")?;
+    subject.ask("go")?;
     let all = in_flight as u64;
     let half = all * STEPS / 2;
     until("half of the steps", WITHIN, async || Ok((subject.count("steps")? >= half).then_some(()))).await?;

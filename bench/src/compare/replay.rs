@@ -10,6 +10,7 @@ use servo_embedded::{RuntimeConfig, Servo, Start};
 use servo_sdk::{DurableContext, DurableError};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::calm::Calm;
 use super::figure::{Figure, Goal, Report};
 use super::{Plan, note};
 use crate::stats::median;
@@ -30,7 +31,8 @@ async fn long(steps: usize, ctx: DurableContext, asked: UnboundedSender<String>)
     Ok(steps)
 }
 
-pub(crate) async fn run(plan: &Plan, dir: &Path, report: &mut Report) -> Result<()> {
+pub(crate) async fn run(plan: &Plan, dir: &Path, calm: &mut Calm, report: &mut Report) -> Result<()> {
+    calm.wait().await?;
     let dir = tempfile::tempdir_in(dir)?;
     let (asked, mut callbacks) = unbounded_channel();
     let handler = move |steps: usize, ctx: DurableContext| long(steps, ctx, asked.clone());

@@ -29,7 +29,7 @@ pub(super) async fn start(kind: Kind, dir: &Path) -> Result<Subject> {
     let register =
         async || ask(Method::POST, &format!("http://{admin}/deployments"), Some(&deployment)).await.map(Some);
     until("registration", READY_WITHIN, register).await?;
-    let subject = Subject { kind, address, calls: calls(), server, handler, admin, dir };
+    let subject = Subject { kind, address, calls: calls(), server, handler: Some(handler), admin, dir };
     let first = async || run(address, &subject.calls.empty, 1, Until::Calls(1)).await.map(Some);
     until("the first call", READY_WITHIN, first).await?;
     Ok(subject)

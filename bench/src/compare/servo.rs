@@ -25,10 +25,27 @@ pub(super) async fn start(dir: &Path) -> Result<Subject> {
         let spec = json!({"reach": {"kind": "push", "url": format!("http://{at}")}, "durable": durable});
         ask(Method::PUT, &format!("http://{address}/v1/functions/{name}"), Some(&spec)).await?;
     }
-    let subject = Subject { kind: Kind::Servo, address, calls: calls(), server, handler, admin: address, dir };
+    let subject =
+        Subject { kind: Kind::Servo, address, calls: calls(), server, handler: Some(handler), admin: address, dir };
     let url = format!("http://{address}{}", subject.calls.empty.path);
     ask(Method::POST, &url, Some(&json!({}))).await?;
     Ok(subject)
+}
+
+pub(super) async fn start_together(dir: &Path) -> Result<Subject> {
+    let dir = tempfile::tempdir_in(dir)?;
+    let address = free_address()?;
+    let server = together(address, dir.path())?;
+    let kind = Kind::ServoTogether;
+    Ok(Subject { kind, address, calls: calls(), server, handler: None, admin: address, dir })
+}
+
+pub(super) fn together(address: SocketAddr, dir: &Path) -> Result<Process> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["together", &address.port().to_string()]).arg(dir.join("data"));
+    let server = Process::start(&mut command, &dir.join("server.log"))?;
+    server.line()?;
+    Ok(server)
 }
 
 fn calls() -> Calls {
