@@ -127,7 +127,7 @@ impl Starlark {
             Ok(Ok((outcome, body))) => {
                 let usage = usage_of(lease.child.usage);
                 if !matches!(outcome, Outcome::Panicked { .. }) {
-                    self.pool.give_back(key, lease);
+                    self.pool.give_back(key, lease, code.memory_mb);
                 }
                 conclude(outcome, body, (call, code), usage)
             }
@@ -140,7 +140,13 @@ impl Starlark {
                         ended.signal.map_or("ended".to_owned(), |signal| format!("was killed by signal {signal}"));
                     return Err(failure::crashed(format!("the process that ran the program {how}")));
                 };
-                failure::of_user(limit.to_error(), durable, Usage::default())
+                // It used all that it was given of what ended it; the rest nobody counted.
+                let used = |name: &str, value: u64| {
+                    let is_it = limit.details.get("limit").is_some_and(|limit| limit == name);
+                    u32::try_from(value).ok().filter(|_| is_it)
+                };
+                let usage = Usage { cpu_ms: used("cpu_ms", cpu_ms), memory_mb: used("memory_mb", code.memory_mb) };
+                failure::of_user(limit.to_error(), durable, usage)
             }
             Err(_) => failure::of_user(failure::timed_out(call.timeout).to_error(), durable, Usage::default()),
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
 
+use crate::limits::{self, Resource};
 use crate::protocol::{ChildUsage, FromChild, PREFIX_BYTES, encode, lengths};
 use crate::spawner::Spawner;
 
@@ -18,6 +19,8 @@ const READY: Duration = Duration::from_secs(30);
 /// How long the end of a process is waited for whose pipes are closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_WORDS_BYTES: u64 = 8 * 1024;
+/// What the interpreter itself needs for a call, beside what the program may have.
+const OVERHEAD_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -76,7 +79,7 @@ impl Child {
             output,
             errors,
             vm_bytes: 0,
-            ceilings: [hard_limit(pid, libc::RLIMIT_AS)?, hard_limit(pid, libc::RLIMIT_CPU)?],
+            ceilings: [limits::hard(pid, Resource::Memory)?, limits::hard(pid, Resource::CpuSeconds)?],
             usage: ChildUsage::default(),
             calls: 0,
             is_loaded: false,
@@ -96,17 +99,19 @@ impl Child {
 
     /// Memory above what the child had before any user code, and CPU time above what it has used so far.
     pub(crate) fn limit(&self, memory_mb: u64, cpu_ms: u64) -> io::Result<()> {
-        let memory = self.vm_bytes.saturating_add(memory_mb.saturating_mul(1024 * 1024));
+        let allowed = memory_mb.saturating_mul(1024 * 1024).saturating_add(OVERHEAD_BYTES);
+        let memory = self.vm_bytes.saturating_add(allowed);
         let [memory_max, seconds_max] = self.ceilings;
-        set_limit(self.pid, libc::RLIMIT_AS, memory, memory_max)?;
+        limits::set(self.pid, Resource::Memory, memory, memory_max)?;
         // The child's own timer is exact and comes first; this one counts whole seconds and cannot be stopped from inside.
         let seconds = (self.usage.cpu_total_us / 1_000).saturating_add(cpu_ms) / 1_000 + 2;
-        set_limit(self.pid, libc::RLIMIT_CPU, seconds, seconds_max)
+        limits::set(self.pid, Resource::CpuSeconds, seconds, seconds_max)
     }
 
-    /// How much of its address space earlier calls have left behind.
-    pub(crate) fn grown_bytes(&self) -> u64 {
-        self.usage.vm_bytes.saturating_sub(self.vm_bytes)
+    /// Whether earlier calls have left so much behind that the next one would miss it.
+    pub(crate) fn has_grown(&self, memory_mb: u64) -> bool {
+        let left = self.usage.vm_bytes.saturating_sub(self.vm_bytes);
+        left > OVERHEAD_BYTES / 2 + memory_mb.saturating_mul(1024 * 1024) / 4
     }
 
     pub(crate) async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
@@ -155,21 +160,4 @@ impl Child {
             last_words: String::from_utf8_lossy(&said).into_owned(),
         }
     }
-}
-
-#[expect(unsafe_code, reason = "std has no limits of other processes")]
-fn hard_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t) -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills a structure that we own.
-    let done = unsafe { libc::prlimit(pid, what, std::ptr::null(), &raw mut limit) };
-    if done == 0 { Ok(limit.rlim_max) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Only the soft limit: the next call may have another one. The child cannot raise it, since it may not call setrlimit.
-#[expect(unsafe_code, reason = "std has no limits of other processes")]
-fn set_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t, value: u64, max: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: value.min(max), rlim_max: max };
-    // SAFETY: the kernel reads a structure that we own.
-    let done = unsafe { libc::prlimit(pid, what, &raw const limit, std::ptr::null_mut()) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -18,6 +18,7 @@ mod op;
 mod ops;
 mod raised;
 mod run;
+#[cfg(target_os = "linux")]
 mod seccomp;
 #[expect(unsafe_code, unused_qualifications, reason = "starlark's derives write unsafe impls and long paths")]
 mod secret;
@@ -77,7 +78,7 @@ fn serve() {
             }
             ToChild::Check => {
                 let loaded = guarded(|| child.load());
-                let panicked = matches!(loaded, Err(_));
+                let panicked = loaded.is_err();
                 let issues = match loaded {
                     Ok(loaded) => loaded.err().into_iter().collect(),
                     Err(_) => vec![SourceIssue::whole("the source asks for more than the interpreter can do", None)],

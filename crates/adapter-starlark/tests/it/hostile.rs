@@ -253,7 +253,7 @@ async fn there_are_never_more_children_than_allowed() {
 }
 
 /// The processes that this one has started and that still are.
-fn children() -> Vec<u32> {
+pub(crate) fn children() -> Vec<u32> {
     let own = std::process::id();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

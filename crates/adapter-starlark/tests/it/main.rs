@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod basics;
+mod egress;
 mod execution;
+mod guide;
 mod hostile;
+mod sandbox;
 mod support;
 mod workflows;
