@@ -148,7 +148,10 @@ impl Starlark {
                 let usage = Usage { cpu_ms: used("cpu_ms", cpu_ms), memory_mb: used("memory_mb", code.memory_mb) };
                 failure::of_user(limit.to_error(), durable, usage)
             }
-            Err(_) => failure::of_user(failure::timed_out(call.timeout).to_error(), durable, Usage::default()),
+            Err(_) => {
+                let usage = lease.child.used_so_far();
+                failure::of_user(failure::timed_out(call.timeout).to_error(), durable, usage)
+            }
         }
     }
 }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
+use servo_adapter::Usage;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::limits::{self, Resource};
-use crate::protocol::{ChildUsage, FromChild, PREFIX_BYTES, encode, lengths};
+use crate::protocol::{ChildUsage, FROM_CHILD_BYTES_MAX, FromChild, PREFIX_BYTES, encode, lengths};
 use crate::spawner::Spawner;
 
 /// How long a child may take until it is ready; a machine under load takes its time to start a process.
@@ -108,6 +109,22 @@ impl Child {
         limits::set(self.pid, Resource::CpuSeconds, seconds, seconds_max)
     }
 
+    /// What a call has used that has not ended. Nothing is known of a process that is gone.
+    pub(crate) fn used_so_far(&self) -> Usage {
+        let read = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", self.pid)).unwrap_or_default();
+        let (stat, status) = (read("stat"), read("status"));
+        // After the name, which may hold anything: user and system time are the 12th and 13th field, in hundredths.
+        let times = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
+        let ticks: Option<u64> = times.map(|times| times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum());
+        let cpu_ms = ticks.map(|ticks| (ticks * 10).saturating_sub(self.usage.cpu_total_us / 1_000));
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak_kb = peak.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Usage {
+            cpu_ms: cpu_ms.and_then(|millis| u32::try_from(millis).ok()),
+            memory_mb: peak_kb.and_then(|kb| u32::try_from(kb.div_ceil(1_024)).ok()),
+        }
+    }
+
     /// Whether earlier calls have left so much behind that the next one would miss it.
     pub(crate) fn has_grown(&self, memory_mb: u64) -> bool {
         let left = self.usage.vm_bytes.saturating_sub(self.vm_bytes);
@@ -129,7 +146,7 @@ impl Child {
         let mut prefix = [0; PREFIX_BYTES];
         self.output.read_exact(&mut prefix).await?;
         let too_large = || io::Error::new(io::ErrorKind::InvalidData, "a frame is too large");
-        let (head_len, body_len) = lengths(prefix).ok_or_else(too_large)?;
+        let (head_len, body_len) = lengths(prefix, FROM_CHILD_BYTES_MAX).ok_or_else(too_large)?;
         let mut head = Vec::new();
         let mut body = Vec::new();
         (&mut self.output).take(head_len as u64).read_to_end(&mut head).await?;

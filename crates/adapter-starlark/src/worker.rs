@@ -38,7 +38,8 @@ use link::Link;
 use meter::Meter;
 
 /// The parser and the interpreter recurse on the source and on values; what needs more than this is nested too deep.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const STACK_MB: u64 = 64;
+const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 
 /// Serves a parent over standard input and output until it closes them.
 pub fn worker_main() -> ExitCode {

@@ -99,16 +99,8 @@ async fn at_most_once_steps_do_not_run_twice() {
     let execution = Execution::new(&world, source, "null");
     // The process dies between START and the outcome: the service does not take the second call.
     let stale = ErrorObject::new("InvalidParameterValueException", "Invalid checkpoint token: stale");
-    let taken_over = {
-        let execution = execution.clone();
-        async move {
-            while execution.checkpoints() == 0 {
-                tokio::task::yield_now().await;
-            }
-            execution.refuse_next(stale);
-        }
-    };
-    let (_, ()) = tokio::join!(execution.invoke(&world), taken_over);
+    execution.refuse_after(1, stale);
+    execution.suspends(&world).await;
     assert_eq!(execution.told(), ["STEP/Step pay START"]);
     execution.suspends(&world).await;
     let retry = execution.updates().pop().unwrap();
@@ -186,6 +178,37 @@ def main(ctx, input):
         assert!(execution.updates().iter().all(|update| update.id.len() == 64));
     }
     drop(world);
+}
+
+/// Branches inside branches, with waits and retries at every level.
+#[tokio::test]
+async fn branches_nest() {
+    let world = World::new();
+    let source = r#"
+def main(ctx, input):
+    def inner(n):
+        ctx.sleep(5)
+        tried = ctx.step("try", lambda: ctx.fail("later", retryable = True) if n == 3 else n, catch = True)
+        return tried.value
+    def outer(n):
+        first, second = ctx.parallel([lambda: inner(n), lambda: ctx.map([n, n + 1], inner)])
+        return [first, second]
+    return ctx.map([1, 2], outer)
+"#;
+    let execution = Execution::new(&world, source, "null");
+    let mut invocations = 0;
+    let result = loop {
+        invocations += 1;
+        let output = execution.invoke(&world).await;
+        if let Some(result) = output.result {
+            break serde_json::from_str::<serde_json::Value>(&result).unwrap();
+        }
+        assert_eq!(output.error, None);
+        execution.advance(5);
+    };
+    assert_eq!(result, json!([[1, [1, 2]], [2, [2, null]]]));
+    // All waits together, then the two retries of one step.
+    assert_eq!(invocations, 4);
 }
 
 #[tokio::test]
