@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod basics;
+mod branches;
 mod egress;
+mod engine;
 mod execution;
 mod guide;
 mod hostile;
