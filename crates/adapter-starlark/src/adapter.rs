@@ -23,6 +23,8 @@ use crate::settings::Parts;
 pub const LANGUAGE: &str = "starlark";
 /// A fraction of a core for a short time is still enough to load a source.
 const CPU_MS_MIN: u64 = 100;
+/// How long a check waits for a child while all of them work.
+const CHECK_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs Starlark in children. See the crate's documentation.
 pub struct Starlark {
@@ -71,13 +73,15 @@ impl Starlark {
         }
         let settings = &self.parts.settings;
         let (memory_mb, timeout) = (settings.check_memory_mb, settings.check_timeout);
-        let cpu_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let mut lease = match self.pool.take_fresh().await {
-            Ok(lease) => lease,
-            Err(error) => {
+        let cpu_ms = u64::try_from(settings.check_cpu.as_millis()).unwrap_or(u64::MAX);
+        let later = || vec![SourceIssue::whole("the source could not be checked just now; try again", None)];
+        let mut lease = match tokio::time::timeout(CHECK_WAIT, self.pool.take_fresh()).await {
+            Ok(Ok(lease)) => lease,
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "no child for a check");
-                return Err(vec![SourceIssue::whole("the source could not be checked just now; try again", None)]);
+                return Err(later());
             }
+            Err(_) => return Err(later()),
         };
         let checked = tokio::time::timeout(timeout, check_in(&mut lease.child, source, memory_mb, cpu_ms)).await;
         let too_slow = || SourceIssue::whole(failure::timed_out(timeout).message, Some(SIMPLER));
@@ -161,7 +165,7 @@ const SIMPLER: &str = "write a shorter and flatter source, and compute inside ma
 async fn check_in(child: &mut Child, source: &str, memory_mb: u64, cpu_ms: u64) -> std::io::Result<Vec<SourceIssue>> {
     child.limit(memory_mb, cpu_ms)?;
     child.send(&ToChild::Load, source.as_bytes()).await?;
-    child.send(&ToChild::Check, &[]).await?;
+    child.send(&ToChild::Check { cpu_ms }, &[]).await?;
     match child.receive().await? {
         (FromChild::Checked { issues }, _) => Ok(issues),
         _ => Err(std::io::ErrorKind::InvalidData.into()),

@@ -123,7 +123,6 @@ impl<'a> Conversation<'a> {
             durable: self.call.spec.durable,
             seed,
             retry: self.code.retry.clone(),
-            memory_mb: self.code.memory_mb,
             cpu_ms: self.cpu_ms,
             output_bytes_max: settings.output_bytes_max.min(ANSWER_BYTES_MAX),
             log_bytes_max: settings.log_bytes_max,

@@ -18,7 +18,9 @@ pub(crate) const TO_CHILD_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) enum ToChild {
     /// The body is the source that `Check` or `Call` mean.
     Load,
-    Check,
+    Check {
+        cpu_ms: u64,
+    },
     Call(Box<CallHead>),
     /// A page of recorded operations, as a JSON array; more pages may follow.
     Page {
@@ -50,7 +52,6 @@ pub(crate) struct CallHead {
     /// Where replay-safe numbers come from: the execution, or for a plain function its request.
     pub(crate) seed: String,
     pub(crate) retry: RetryRule,
-    pub(crate) memory_mb: u64,
     pub(crate) cpu_ms: u64,
     pub(crate) output_bytes_max: usize,
     pub(crate) log_bytes_max: usize,

@@ -77,7 +77,8 @@ fn serve() {
                 child.source = source;
                 child.module = None;
             }
-            ToChild::Check => {
+            ToChild::Check { cpu_ms } => {
+                child.meter.start(cpu_ms);
                 let loaded = guarded(|| child.load());
                 let panicked = loaded.is_err();
                 let issues = match loaded {

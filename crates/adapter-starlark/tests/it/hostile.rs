@@ -11,7 +11,7 @@ use servo_model::invocation::{ErrorCategory, Failure, errors};
 use crate::support::{World, call_of, code, plain};
 
 const MEMORY_MB: u64 = 32;
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Source and the limits that may end it.
 fn corpus() -> Vec<(&'static str, String, &'static [&'static str])> {
@@ -100,7 +100,7 @@ fn corpus() -> Vec<(&'static str, String, &'static [&'static str])> {
 }
 
 fn hostile(source: &str) -> Code {
-    Code { memory_mb: MEMORY_MB, cpu_milli: 50, ..code(source) }
+    Code { memory_mb: MEMORY_MB, cpu_milli: 10, ..code(source) }
 }
 
 /// S9: the server goes on, its memory does not grow, each program ends in time, and a neighbour's call succeeds meanwhile.
@@ -184,7 +184,7 @@ async fn a_call_that_waits_too_long_is_ended_by_the_clock() {
     call.timeout = Duration::from_millis(300);
     let began = Instant::now();
     let failure = world.starlark.call(call).await.unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
     assert!(failure.usage.cpu_ms.is_some() && failure.usage.memory_mb.is_some(), "{failure:?}");
     let failure = Failure::of(&failure.error);
     assert_eq!((failure.category, failure.error_type_id.as_str()), (ErrorCategory::Timeout, errors::TIMEOUT));
