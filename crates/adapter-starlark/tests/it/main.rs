@@ -1,4 +1,4 @@
-//! Starlark in real children. The program of a child is the example `worker`.
+//! Starlark in real children. The program of a child is the example `starlark_worker`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
