@@ -8,6 +8,7 @@
 mod durable;
 mod fold;
 mod history;
+mod lists;
 mod machine;
 mod postgres;
 mod rows;
@@ -22,7 +23,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, durable, waits, server.
+    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, waits, server.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -57,6 +58,9 @@ fn main() -> Result<()> {
     }
     if wanted("history") {
         history::run(&args, &runtime)?;
+    }
+    if wanted("lists") {
+        lists::run(&args, &runtime)?;
     }
     if wanted("durable") {
         durable::run(&args, &runtime)?;
