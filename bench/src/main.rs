@@ -10,6 +10,7 @@ mod durable;
 mod fold;
 mod handler;
 mod history;
+mod lists;
 mod machine;
 mod postgres;
 mod rows;
@@ -24,7 +25,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases. `servo-bench compare` measures it beside its peers.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, durable, waits, server.
+    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, waits, server.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -70,6 +71,9 @@ fn main() -> Result<()> {
     }
     if wanted("history") {
         history::run(&args, &runtime)?;
+    }
+    if wanted("lists") {
+        lists::run(&args, &runtime)?;
     }
     if wanted("durable") {
         durable::run(&args, &runtime)?;

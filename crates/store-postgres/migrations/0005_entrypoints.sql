@@ -28,6 +28,8 @@ ALTER TABLE runs ADD COLUMN invocation boolean NOT NULL DEFAULT false, ADD COLUM
 
 DROP INDEX runs_visible;
 CREATE INDEX runs_visible ON runs (tenant_id, invocation, visible, run_id);
+DROP INDEX runs_plan;
+CREATE INDEX runs_plan ON runs (tenant_id, plan_id, invocation, visible, run_id);
 CREATE INDEX runs_created ON runs (tenant_id, created_at, run_id) WHERE invocation;
 CREATE INDEX runs_correlation ON runs (tenant_id, correlation_id, run_id) WHERE correlation_id IS NOT NULL;
 

@@ -217,6 +217,7 @@ fn session(config: &Config, role: Role, lock_ms_max: Option<u128>) -> String {
          SET enable_mergejoin = off;
          SET enable_bitmapscan = off;
          SET enable_sort = off;
+         SET enable_incremental_sort = off;
          SET jit = off;
          {commit};
          SET ROLE {role};"

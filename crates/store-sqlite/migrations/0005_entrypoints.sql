@@ -32,6 +32,8 @@ ALTER TABLE runs ADD COLUMN correlation_id TEXT;
 
 DROP INDEX runs_visible;
 CREATE INDEX runs_visible ON runs (tenant_id, invocation, visible, run_id) WHERE purging = 0;
+DROP INDEX runs_plan;
+CREATE INDEX runs_plan ON runs (tenant_id, plan_id, invocation, visible, run_id) WHERE purging = 0;
 CREATE INDEX runs_created ON runs (tenant_id, created_at, run_id) WHERE purging = 0 AND invocation = 1;
 CREATE INDEX runs_correlation ON runs (tenant_id, correlation_id, run_id)
     WHERE purging = 0 AND correlation_id IS NOT NULL;

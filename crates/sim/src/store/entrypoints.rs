@@ -1,4 +1,4 @@
-//! Entrypoints, with the faults that everything has.
+//! Entrypoints through a connection.
 
 use async_trait::async_trait;
 use servo_model::TenantId;

@@ -82,18 +82,15 @@ macro_rules! sorted {
     };
 }
 
-/// The same for each of the statuses asked for, and for each of the plans or kinds.
+/// The same for each kind and status asked for, and for each of the plans.
 macro_rules! by_status {
-    (($each:literal as $column:literal), $direction:literal) => {
+    (($($column:literal = $value:literal),* ; $from:literal), $direction:literal) => {
         concat!(
-            "SELECT r.* FROM unnest(",
-            $each,
-            ") AS part (value) CROSS JOIN unnest($5::text[]) AS asked (visible)
-             CROSS JOIN LATERAL (",
-            by!(("tenant_id" = "$1", $column = "part.value", "visible" = "asked.visible"), $direction),
-            ") r ORDER BY r.run_id",
-            $direction,
-            " LIMIT $4"
+            "SELECT r.* FROM unnest($13::boolean[]) AS kind (value) CROSS JOIN unnest($5::text[]) AS asked (visible)",
+            $from,
+            " CROSS JOIN LATERAL (",
+            by!(($($column = $value,)* "invocation" = "kind.value", "visible" = "asked.visible"), $direction),
+            ") r ORDER BY r.run_id", $direction, " LIMIT $4"
         )
     };
 }
@@ -109,8 +106,9 @@ const ALL: [&str; 2] = both!(by());
 const TENANT: [&str; 2] = both!(by("tenant_id" = "$1"));
 const NAME: [&str; 2] = both!(by_some("name" = "$8"));
 const CORRELATION: [&str; 2] = both!(by_some("correlation_id" = "$15"));
-const VISIBLE: [&str; 2] = both!(by_status("$13::boolean[]" as "invocation"));
-const PLAN: [&str; 2] = both!(by_status("$6::text[]" as "plan_id"));
+const VISIBLE: [&str; 2] = both!(by_status("tenant_id" = "$1"; ""));
+const PLAN: [&str; 2] =
+    both!(by_status("tenant_id" = "$1", "plan_id" = "plan.value"; " CROSS JOIN unnest($6::text[]) AS plan (value)"));
 /// Of a tenant's invocations, by an index; and of any runs, without one.
 const BY_CREATED: [&str; 2] = both!(sorted("created_at": "bigint", "tenant_id" = "$1"; "r.invocation"));
 const BY_VISIBLE: [&str; 2] = both!(sorted("visible": "text", "tenant_id" = "$1", "invocation" = "true"));

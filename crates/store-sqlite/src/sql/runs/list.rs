@@ -50,14 +50,17 @@ fn ranges<'a>(scope: &Scope, query: &'a RunQuery) -> Vec<Range<'a>> {
     if statuses.is_empty() {
         statuses = InvocationStatus::ALL.to_vec();
     }
-    let with = |plan: Option<&'a str>, invocation: Option<bool>| {
-        statuses.iter().map(move |visible| Range { visible: Some(*visible), plan, invocation }).collect::<Vec<_>>()
-    };
-    match (plans, query.invocations) {
-        (Some(plans), _) => plans.into_iter().flat_map(|plan| with(Some(plan), None)).collect(),
-        (None, Some(kind)) => with(None, Some(kind)),
-        (None, None) => [false, true].into_iter().flat_map(|kind| with(None, Some(kind))).collect(),
+    let kinds = query.invocations.map_or(vec![false, true], |kind| vec![kind]);
+    let plans = plans.map_or(vec![None], |plans| plans.into_iter().map(Some).collect());
+    let mut ranges = Vec::new();
+    for plan in plans {
+        for invocation in &kinds {
+            let range =
+                |visible: &InvocationStatus| Range { visible: Some(*visible), plan, invocation: Some(*invocation) };
+            ranges.extend(statuses.iter().map(range));
+        }
     }
+    ranges
 }
 
 fn list_one(
