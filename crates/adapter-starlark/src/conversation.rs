@@ -216,6 +216,7 @@ impl<'a> Conversation<'a> {
 
     async fn http(&self, head: HttpHead, body: Vec<u8>) -> (ToChild, Vec<u8>) {
         let mut headers = Vec::with_capacity(head.headers.len());
+        let mut secrets = Vec::new();
         for (name, parts) in head.headers {
             let mut value = String::new();
             let mut is_secret = false;
@@ -225,7 +226,10 @@ impl<'a> Conversation<'a> {
                     Part::Secret(secret) => {
                         is_secret = true;
                         match self.parts.secrets.secret(&self.call.tenant, &secret).await {
-                            Ok(secret) => value.push_str(&secret),
+                            Ok(secret) => {
+                                value.push_str(&secret);
+                                secrets.push(secret);
+                            }
                             Err(message) => return (ToChild::HttpFailed { message, retryable: false }, Vec::new()),
                         }
                     }
@@ -235,13 +239,25 @@ impl<'a> Conversation<'a> {
         }
         let timeout = head.timeout_ms.map(Duration::from_millis);
         match self.egress.request(&head.method, &head.url, headers, body, timeout).await {
-            Ok(response) => (ToChild::Http { status: response.status, headers: response.headers }, response.body),
+            Ok(response) => {
+                let hidden = |(name, value)| (name, hide(value, &secrets));
+                let headers = response.headers.into_iter().map(hidden).collect();
+                let body = String::from_utf8_lossy(&response.body).into_owned();
+                (ToChild::Http { status: response.status, headers }, hide(body, &secrets).into_bytes())
+            }
             Err(refused) => {
                 let (message, retryable) = (refused.message, refused.retryable);
                 (ToChild::HttpFailed { message, retryable }, Vec::new())
             }
         }
     }
+}
+
+/// Servers repeat what they were sent, in errors above all. The program and the record see the name of a secret at most.
+fn hide(text: String, secrets: &[String]) -> String {
+    let told = secrets.iter().filter(|secret| !secret.is_empty() && text.contains(secret.as_str()));
+    let told: Vec<&String> = told.collect();
+    told.into_iter().fold(text, |text, secret| text.replace(secret.as_str(), "<secret>"))
 }
 
 async fn send_page(child: &mut Child, operations: &[Operation<Seconds>], more: bool) -> Result<(), Broken> {

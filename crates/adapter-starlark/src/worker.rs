@@ -41,7 +41,8 @@ use meter::Meter;
 pub(crate) const STACK_MB: u64 = 64;
 const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 
-/// Serves a parent over standard input and output until it closes them.
+/// Serves a parent over standard input and output until it closes them. To be called first thing in `main`: it closes every
+/// other file, and what it takes of memory before is counted as its own.
 pub fn worker_main() -> ExitCode {
     harden::before_threads();
     let thread = std::thread::Builder::new().name("starlark".to_owned()).stack_size(STACK_BYTES).spawn(serve);

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A range of addresses, written as `10.0.0.0/8` or `fd00::/8`; a single address is a range of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Net {
     address: IpAddr,
     bits: u8,
@@ -49,6 +52,20 @@ impl FromStr for Net {
             return Err(wrong());
         }
         Ok(Self { address, bits })
+    }
+}
+
+impl TryFrom<String> for Net {
+    type Error = NotANet;
+
+    fn try_from(text: String) -> Result<Self, NotANet> {
+        text.parse()
+    }
+}
+
+impl From<Net> for String {
+    fn from(net: Net) -> Self {
+        net.to_string()
     }
 }
 
@@ -178,6 +195,8 @@ mod tests {
         assert!(all.contains("fe80::1".parse().unwrap()));
         let one: Net = "::1".parse().unwrap();
         assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
+        assert_eq!(serde_json::to_string(&net).unwrap(), "\"10.0.0.0/8\"");
+        assert_eq!(serde_json::from_str::<Net>("\"10.0.0.0/8\"").unwrap(), net);
         for wrong in ["", "10.0.0.0/33", "::/129", "host/8", "10.0.0.0/-1"] {
             assert!(wrong.parse::<Net>().is_err(), "{wrong}");
         }

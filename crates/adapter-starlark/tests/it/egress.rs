@@ -204,7 +204,7 @@ async fn redirects_are_checked_and_counted() {
 /// A secret reaches the server it is meant for, and nobody else: not another host, not the program, not the record.
 #[tokio::test]
 async fn secrets_go_only_where_they_are_sent() {
-    let other = Server::start("127.0.0.2", ok("other")).await;
+    let other = Server::start("127.0.0.2", ok("other, not s3cr3t-canary")).await;
     let first = Server::start("127.0.0.1", redirect(307, &format!("http://127.0.0.2:{}/", other.address.port()))).await;
     let world = world(allowing(&["127.0.0.0/8"], &[]));
     let source = r#"
@@ -212,11 +212,11 @@ def main(ctx, input):
     token = ctx.secret("token")
     ctx.log("the token is " + str(token))
     r = ctx.http("POST", input, headers = {"X-Key": "Bearer " + token, "X-Plain": "p"}, body = {"a": 1}, name = "post")
-    return [r.status, str("Bearer " + token)]
+    return [r.status, str("Bearer " + token), r.body]
 "#;
     let url = json!(format!("http://127.0.0.1:{}/", first.address.port())).to_string();
     let execution = Execution::new(&world, source, &url);
-    assert_eq!(execution.returns(&world).await, json!([200, "<secret>"]));
+    assert_eq!(execution.returns(&world).await, json!([200, "<secret>", "other, not <secret>"]));
     let (first, other) = (first.seen().remove(0), other.seen().remove(0));
     assert!(first.contains("x-key: Bearer s3cr3t-canary") && first.contains("{\"a\":1}"), "{first}");
     assert!(first.contains("content-type: application/json"), "{first}");
@@ -225,7 +225,7 @@ def main(ctx, input):
     assert!(!kept.contains("canary"), "{kept}");
     assert_eq!(execution.told(), ["STEP/Step post START", "STEP/Step post SUCCEED"]);
     // On replay the response comes from the record.
-    assert_eq!(execution.returns(&world).await, json!([200, "<secret>"]));
+    assert_eq!(execution.returns(&world).await, json!([200, "<secret>", "other, not <secret>"]));
 
     let failure = world
         .failure("def main(ctx, input):\n    ctx.http('GET', input, headers = {'a': ctx.secret('none')})\n", &url)
