@@ -24,8 +24,7 @@ pub(crate) fn print(args: &Args) -> Result<()> {
 }
 
 pub(crate) fn fdatasync(dir: &std::path::Path) -> Result<(f64, f64)> {
-    let path = dir.join("fsync-probe");
-    let mut file = std::fs::File::create(&path)?;
+    let mut file = tempfile::tempfile_in(dir)?;
     let block = [7u8; 4096];
     let mut times = Vec::new();
     for _ in 0..500 {
@@ -34,7 +33,6 @@ pub(crate) fn fdatasync(dir: &std::path::Path) -> Result<(f64, f64)> {
         file.sync_data()?;
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
-    std::fs::remove_file(path)?;
     Ok((median(&times), percentile(&times, 0.99)))
 }
 
