@@ -13,7 +13,7 @@ pub(crate) fn print(args: &Args) -> Result<()> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let (sync_p50, sync_p99) = fdatasync(args)?;
+    let (sync_p50, sync_p99) = fdatasync(&args.dir)?;
     let loopback = loopback()?;
     println!("## Machine\n");
     println!("| | |\n|---|---|");
@@ -23,8 +23,8 @@ pub(crate) fn print(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn fdatasync(args: &Args) -> Result<(f64, f64)> {
-    let path = args.dir.join("fsync-probe");
+pub(crate) fn fdatasync(dir: &std::path::Path) -> Result<(f64, f64)> {
+    let path = dir.join("fsync-probe");
     let mut file = std::fs::File::create(&path)?;
     let block = [7u8; 4096];
     let mut times = Vec::new();

@@ -5,8 +5,10 @@
 #![expect(clippy::print_stdout, reason = "a command line program")]
 #![expect(clippy::disallowed_methods, reason = "benchmarks read the clock and the environment")]
 
+mod compare;
 mod durable;
 mod fold;
+mod handler;
 mod history;
 mod machine;
 mod postgres;
@@ -19,7 +21,7 @@ mod waits;
 use anyhow::Result;
 use clap::Parser;
 
-/// Measures Servo beside bare databases.
+/// Measures Servo beside bare databases. `servo-bench compare` measures it beside its peers.
 #[derive(Debug, Parser)]
 struct Args {
     /// Only these: machine, sqlite, postgres, fold, history, durable, waits, server.
@@ -42,13 +44,24 @@ struct Args {
     open_runs: usize,
 }
 
+/// As in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Both sides of every comparison use as many.
 pub(crate) const APPENDERS: usize = 64;
 
 fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match arguments.split_first() {
+        Some((first, rest)) if first == "compare" => return compare::run(rest),
+        Some((first, rest)) if first == "handler" => return handler::run(rest),
+        Some((first, rest)) if first == "together" => return handler::together::run(rest),
+        _ => {}
+    }
     let args = Args::parse();
     std::fs::create_dir_all(&args.dir)?;
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     machine::print(&args)?;

@@ -44,14 +44,14 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
 }
 
 /// A database of its own for each round.
-struct Database {
+pub(crate) struct Database {
     admin: String,
     name: String,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Database {
-    fn create(admin: &str, round: usize) -> Result<Self> {
+    pub(crate) fn create(admin: &str, round: usize) -> Result<Self> {
         let name = format!("servo_bench_{}_{round}", std::process::id());
         psql(admin, &format!("CREATE DATABASE {name}"))?;
         let (base, _) = admin.rsplit_once('/').context("the URL has no database")?;

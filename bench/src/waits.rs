@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
 fn lateness(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let (early, ends, invocations) = runtime.block_on(async {
-        let servo = durable::start(dir.path()).await?;
+        let servo = durable::start(durable::builder().sqlite(dir.path())).await?;
         let store = servo.runtime().engine().store().clone();
         let from = Instant::now();
         for number in 0..WAITS {
@@ -94,7 +94,7 @@ fn memory(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let before = resident()?;
     let (after, seconds) = runtime.block_on(async {
-        let servo = durable::start(dir.path()).await?;
+        let servo = durable::start(durable::builder().sqlite(dir.path())).await?;
         let store = servo.runtime().engine().store().clone();
         let from = Instant::now();
         let lanes = (0..64).map(|lane| {

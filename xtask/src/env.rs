@@ -16,7 +16,7 @@
 mod account;
 pub(crate) mod guard;
 mod install;
-mod peers;
+pub(crate) mod peers;
 mod place;
 mod postgres;
 

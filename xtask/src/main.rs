@@ -23,6 +23,7 @@ usage: cargo xtask COMMAND
   crash [--full | --percent N] [-- NEXTEST ARGS]
                                               crash and power-cut campaign, on a disk that really syncs
   bench [ARGS]                                measure, on a disk that really syncs
+  bench compare [--quick] [--json] [PART]     the same beside Restate and dbos, which it installs and builds
   diff [--sequences N] [-- NEXTEST ARGS]      differential random test of the stores (default 10000)
   fuzz [--seconds N]                          every fuzz target in turn (default 60 s each)
   with [--real] -- COMMAND                     run a command with the test servers beside it

@@ -20,6 +20,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use servo_cli::{Cli, Failure, Global, Local, Next, Out, exit};
 
+/// Requests and events are many small pieces that one thread makes and another frees, which costs glibc's allocator most.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Out::new(&cli.global);

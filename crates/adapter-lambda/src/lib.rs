@@ -22,4 +22,5 @@ pub use in_process::InProcessHandler;
 pub use port::{WorkerKind, WorkerView};
 pub use settings::{Error, NowFn, Parts, Settings};
 pub use supervise::command::WorkerCommand;
-pub use supervise::lines::{CapturedLine, LineSink, Source};
+// Lines are the same for every adapter; who uses this one need not know where they are declared.
+pub use servo_adapter::{CapturedLine, LineSink, Source};

@@ -5,10 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use servo_adapter::LineSink;
 use servo_model::Timestamp;
 use servo_model::function::Place;
-
-use crate::supervise::lines::LineSink;
 
 /// What a synchronous answer of a function may have, and some room for its envelope.
 pub(crate) const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024 + 64 * 1024;

@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use servo_adapter::HandlerFailure;
+use servo_adapter::{HandlerFailure, Source};
 use tokio::process::Child;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -22,7 +22,6 @@ use crate::pull::Hub;
 use crate::settings::Parts;
 use crate::tasks;
 use command::{Stamp, WorkerCommand};
-use lines::Source;
 use signal::Signal;
 
 /// What the worker wrote last is read for so long after its end; what it started may hold the pipes open for ever.

@@ -5,6 +5,7 @@
 
 mod context;
 pub mod handler;
+mod lines;
 pub mod mock;
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use servo_model::{RunId, StepId, TenantId};
 
 pub use context::AttemptContext;
 pub use handler::{DurableService, FailureKind, HandlerCall, HandlerFailure, Handlers, Reply, Usage};
+pub use lines::{CapturedLine, LineSink, Source};
 
 /// One attempt to execute.
 #[derive(Debug, Clone)]

@@ -3,11 +3,14 @@
 //!
 //! Pure: no clock, no IO, no store. What a run does next is decided in `servo-machine`; who may ask is decided above.
 
+pub mod access;
 pub mod cache;
 pub mod control;
+mod depth;
 pub mod errors;
 pub mod gts;
 pub mod odata;
+pub mod pin;
 pub mod rate;
 pub mod runtime;
 pub mod schemas;

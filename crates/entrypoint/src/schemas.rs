@@ -4,16 +4,19 @@
 mod embedded;
 mod guard;
 mod keyword;
+mod recursion;
+mod schema;
 mod walk;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use jsonschema::{PatternOptions, Retrieve, Uri, Validator};
+use jsonschema::{PatternOptions, Retrieve, Uri};
 use serde_json::Value;
 
 pub use guard::{EXPANSION_MAX, SCHEMA_BYTES_MAX};
+pub use schema::Schema;
 pub(crate) use walk::keyword;
 pub use walk::{Properties, fill_defaults};
 
@@ -91,22 +94,23 @@ impl Types {
     }
 
     /// Compiles a schema of a type that is known.
-    pub fn compile_type(&self, id: &str) -> Result<Validator, SchemaFault> {
+    pub fn compile_type(&self, id: &str) -> Result<Schema, SchemaFault> {
         let schema = self.get(id).ok_or_else(|| SchemaFault::new("", format!("no type `{id}` is registered")))?;
         self.compile(&schema)
     }
 
     /// Compiles a schema that somebody wrote: it must be a valid one, of bounded cost, and refer to known types only.
-    pub fn compile(&self, schema: &Value) -> Result<Validator, SchemaFault> {
-        guard::check(self, schema)?;
-        jsonschema::options()
+    pub fn compile(&self, schema: &Value) -> Result<Schema, SchemaFault> {
+        let roots = guard::check(self, schema)?;
+        let validator = jsonschema::options()
             .with_retriever(Retriever(self.clone()))
             // Other engines can be made to run for minutes by a pattern; this one cannot.
             .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
             .should_validate_formats(true)
             .with_keyword("x-gts-ref", keyword::factory)
             .build(schema)
-            .map_err(|error| SchemaFault::new(error.instance_path().as_str(), error.masked().to_string()))
+            .map_err(|error| SchemaFault::new(error.instance_path().as_str(), error.masked().to_string()))?;
+        Ok(Schema::new(validator, recursion::detail_depth(&roots)))
     }
 }
 

@@ -23,7 +23,7 @@ pub use invocation::{
 };
 pub use list::{
     BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX, Page, PageInfo,
-    PageQuery, StatusCount,
+    PageQuery, StatusCount, list_limit,
 };
 pub use tenant::{
     TenantDefaults, TenantIdempotency, TenantPolicies, TenantQuotas, TenantRetention, TenantRuntimePolicy,

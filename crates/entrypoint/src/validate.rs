@@ -8,12 +8,12 @@ mod handlers;
 mod issue;
 mod limits;
 mod outline;
+pub mod requests;
 mod semantics;
 mod suggest;
 
 use std::sync::LazyLock;
 
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 use servo_model::invocation::{EntrypointKind, Failure};
 use servo_model::{Role, SecurityContext};
@@ -25,7 +25,7 @@ pub use outline::{Outline, SourceIssue};
 use crate::errors;
 use crate::gts::{self, Address};
 use crate::rate::Limiters;
-use crate::schemas::{Types, fill_defaults};
+use crate::schemas::{Schema, Types, fill_defaults};
 use crate::types::{Entrypoint, TenantRuntimePolicy, ValidationError, ValidationIssue};
 
 /// Largest definition, its source code included.
@@ -81,8 +81,8 @@ pub struct Validated {
 /// Members that the registry keeps; what a document says about them does not matter.
 const MANAGED: [&str; 4] = ["id", "status", "created_at", "updated_at"];
 
-static FUNCTION: LazyLock<Option<Validator>> = LazyLock::new(|| Types::published().compile_type(gts::FUNCTION).ok());
-static WORKFLOW: LazyLock<Option<Validator>> = LazyLock::new(|| Types::published().compile_type(gts::WORKFLOW).ok());
+static FUNCTION: LazyLock<Option<Schema>> = LazyLock::new(|| Types::published().compile_type(gts::FUNCTION).ok());
+static WORKFLOW: LazyLock<Option<Schema>> = LazyLock::new(|| Types::published().compile_type(gts::WORKFLOW).ok());
 
 impl Validation<'_> {
     /// `sources` is what the adapter says about the code that the outline names.
@@ -165,7 +165,7 @@ fn object(document: Value) -> Result<Map<String, Value>, Failure> {
     if serde_json::to_vec(&document).map_or(true, |bytes| bytes.len() > DOCUMENT_BYTES_MAX) {
         return Err(refuse(format!("a definition has at most {DOCUMENT_BYTES_MAX} bytes")));
     }
-    if is_deeper_than(&document, servo_model::limits::JSON_DEPTH_MAX) {
+    if crate::depth::is_deeper_than(&document, servo_model::limits::JSON_DEPTH_MAX) {
         let max = servo_model::limits::JSON_DEPTH_MAX;
         return Err(refuse(format!("a definition is nested at most {max} levels deep")));
     }
@@ -175,15 +175,6 @@ fn object(document: Value) -> Result<Map<String, Value>, Failure> {
             let issue = ValidationIssue::new(kinds::SCHEMA_MISMATCH, "$", "a definition is a JSON object");
             Err(ValidationError::new(vec![issue]).into())
         }
-    }
-}
-
-fn is_deeper_than(value: &Value, levels: usize) -> bool {
-    match (value, levels) {
-        (Value::Object(_) | Value::Array(_), 0) => true,
-        (Value::Object(members), _) => members.values().any(|member| is_deeper_than(member, levels - 1)),
-        (Value::Array(items), _) => items.iter().any(|item| is_deeper_than(item, levels - 1)),
-        (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), _) => false,
     }
 }
 

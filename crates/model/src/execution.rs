@@ -276,6 +276,7 @@ impl From<Execution> for (Head, Vec<Operation>) {
 impl From<(Head, Vec<Operation>)> for Execution {
     fn from((head, operations): (Head, Vec<Operation>)) -> Self {
         let mut execution = Self::new(head.start.clone(), head.started_at);
+        execution.bytes += head.messages.iter().map(Message::weight_bytes).sum::<usize>();
         execution.head = head;
         for operation in operations {
             execution.insert(operation);

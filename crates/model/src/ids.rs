@@ -153,6 +153,12 @@ impl RunId {
         &*self.0 == "_system"
     }
 
+    /// When it was made, if it is one of ours.
+    pub fn created_at(&self) -> Option<crate::Timestamp> {
+        let digits = self.0.strip_prefix("inv_").filter(|rest| rest.len() == 32)?;
+        i64::from_str_radix(digits.get(..12)?, 16).ok().map(crate::Timestamp::from_millis)
+    }
+
     /// A new id: `inv_`, 12 hex digits of milliseconds and 20 of randomness, so ids sort by time and inserts cluster.
     pub fn new(now: crate::Timestamp, random: [u8; 10]) -> Self {
         use fmt::Write as _;

@@ -39,6 +39,11 @@ pub const FUNCTION_NAME_CHARS_MAX: usize = 64;
 pub const FUNCTION_DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 pub const VERSIONS_PER_FUNCTION_MAX: u64 = 10_000;
 pub const ALIASES_PER_FUNCTION_MAX: usize = 1_000;
+/// Longest GTS address of an entrypoint.
+pub const ENTRYPOINT_ADDRESS_CHARS_MAX: usize = 1_024;
+/// What an entrypoint is registered with.
+pub const ENTRYPOINT_DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
+pub const TAGS_PER_ENTRYPOINT_MAX: usize = 64;
 /// A log line of user code; a longer one is cut.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Retries of one step that a plan may ask for.

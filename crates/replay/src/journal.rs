@@ -28,6 +28,12 @@ pub enum SubType {
     WaitForCallback,
     WaitForCondition,
     ChainedInvoke,
+    /// A callback that the signal of its name answers.
+    Signal,
+    /// A callback that the event of its name answers.
+    Event,
+    /// A step whose result is an event of its name, for whoever listens.
+    Emit,
 }
 
 impl SubType {
@@ -44,6 +50,9 @@ impl SubType {
             SubType::WaitForCallback => "WaitForCallback",
             SubType::WaitForCondition => "WaitForCondition",
             SubType::ChainedInvoke => "ChainedInvoke",
+            SubType::Signal => "Signal",
+            SubType::Event => "Event",
+            SubType::Emit => "Emit",
         }
     }
 }

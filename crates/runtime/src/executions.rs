@@ -94,12 +94,13 @@ pub struct Executions {
     engine: Engine,
     seal: Seal,
     place: Place,
+    kept: functions::Kept,
 }
 
 impl Executions {
     pub async fn new(engine: Engine, place: Place) -> Result<Self, servo_store::Error> {
         let seal = Seal::new(engine.store().secret().await?);
-        Ok(Self { engine, seal, place })
+        Ok(Self { engine, seal, place, kept: functions::Kept::default() })
     }
 
     pub fn engine(&self) -> &Engine {

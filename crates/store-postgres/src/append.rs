@@ -11,6 +11,7 @@ mod load;
 mod writes;
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use servo_store::{Append, Appended, DispatchChange, Error, Expected, Result};
 
@@ -32,6 +33,8 @@ enum Stop {
     Error(Error),
     /// The server refused a statement: somebody's in the batch, and everything is undone.
     Refused(Failure),
+    /// This process came back to its transaction too late, and the server had ended it: everything is undone.
+    LeftAlone,
     /// There was nothing to put together.
     Apart,
 }
@@ -67,10 +70,17 @@ fn crosses_tenants(append: &Append) -> bool {
 }
 
 async fn alone(core: &Core, append: &Append) -> Result<Appended> {
-    for attempt in 1..=ATTEMPTS_MAX {
+    let began = Instant::now();
+    let mut attempt = 0;
+    while attempt < ATTEMPTS_MAX {
+        attempt += 1;
         match transact(core, &[append]).await {
             Ok(mut answers) => return answers.pop_front().unwrap_or(Err(Error::Closed)),
             Err(Stop::Error(error)) => return Err(error),
+            // Waiting is no attempt.
+            Err(Stop::Refused(failure)) if failure.is_lock_timeout() && began.elapsed() < core.pools.lock_patience => {
+                attempt -= 1;
+            }
             Err(Stop::Refused(failure)) if !failure.is_contention() => return Err(failure.into_error(Phase::Open)),
             // Whoever was in the way has finished and can be seen now. If not, row security hides it.
             Err(Stop::Refused(failure)) if attempt > 1 => {
@@ -78,7 +88,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
                     return Err(hidden);
                 }
             }
-            Err(Stop::Refused(_) | Stop::Apart) => {}
+            Err(Stop::Refused(_) | Stop::LeftAlone | Stop::Apart) => {}
         }
     }
     Err(unavailable("others change the same rows"))
@@ -127,6 +137,9 @@ async fn transact(core: &Core, appends: &[&Append]) -> std::result::Result<VecDe
         Err(Failed { step, failure, .. }) if failure.is_refusal() && step < commit => {
             connection.roll_back().await;
             Err(Stop::Refused(failure))
+        }
+        Err(Failed { failure, .. }) if failure.was_left_alone() || matches!(failure, Failure::Gone) => {
+            Err(Stop::LeftAlone)
         }
         Err(failed) => Err(Stop::Error(failed.into_error(commit))),
     }

@@ -20,26 +20,39 @@ pub(crate) enum Failure {
     Driver(tokio_postgres::Error),
     /// Our own patience ended, longer than the server's.
     Timeout,
+    /// The connection was gone before anything was sent.
+    Gone,
 }
 
 impl Failure {
     pub(crate) fn state(&self) -> Option<&SqlState> {
         match self {
             Failure::Driver(error) => error.code(),
-            Failure::Timeout => None,
+            Failure::Timeout | Failure::Gone => None,
         }
     }
 
     pub(crate) fn constraint(&self) -> Option<&str> {
         match self {
             Failure::Driver(error) => error.as_db_error().and_then(|error| error.constraint()),
-            Failure::Timeout => None,
+            Failure::Timeout | Failure::Gone => None,
         }
     }
 
     /// The server refused a statement and said so: whatever the transaction did is undone.
     pub(crate) fn is_refusal(&self) -> bool {
         self.state().is_some_and(|state| !ends_session(state))
+    }
+
+    /// This process left its transaction alone for too long, and the server ended it. Nothing of it was kept, not even if
+    /// a commit was sent since: the session ended before it came.
+    pub(crate) fn was_left_alone(&self) -> bool {
+        self.state().is_some_and(|state| *state == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT)
+    }
+
+    /// Somebody else has the lock for longer than one transaction waits for it.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        self.state().is_some_and(|state| *state == SqlState::LOCK_NOT_AVAILABLE)
     }
 
     /// Two transactions got in each other's way; the same work may succeed at once.
@@ -60,6 +73,7 @@ impl Failure {
         let Some(state) = self.state() else {
             let words = match &self {
                 Failure::Timeout => "the database does not answer in time",
+                Failure::Gone => "the connection to the database had ended",
                 Failure::Driver(error) if is_local(error) => return corrupt("an answer could not be read"),
                 Failure::Driver(_) => "the connection to the database is lost",
             };
@@ -97,10 +111,11 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// Classes 08 and 57P: the connection is broken, or the server is going down or ends the session.
+/// Classes 08 and 57P: the connection is broken, or the server is going down or ends the session. 25P03: it ends a session
+/// that left its transaction alone.
 fn ends_session(state: &SqlState) -> bool {
     let code = state.code();
-    code.starts_with("08") || code.starts_with("57P")
+    code.starts_with("08") || code.starts_with("57P") || code == "25P03"
 }
 
 /// The server's answer came and this side could not make sense of it.

@@ -3,6 +3,7 @@
 //! The server works through them in order. After an error inside a transaction it refuses the rest, so a COMMIT at the
 //! end of a pipeline commits everything or nothing.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
@@ -31,7 +32,7 @@ pub(crate) struct Pipeline<'a> {
 enum Step<'a> {
     /// Without parameters and without an answer: BEGIN, COMMIT.
     Plain(&'static str),
-    Query(&'static str, Vec<Param<'a>>),
+    Query(Cow<'static, str>, Vec<Param<'a>>),
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +54,8 @@ impl Failed {
     /// The error for a pipeline whose step `commit` is a COMMIT, or whose only step commits by itself.
     pub(crate) fn into_error(self, commit: usize) -> Error {
         // The server works in order: it has not come to the commit when it refuses, or ends, on a step before it.
-        let before = !self.was_sent || (self.step < commit && self.failure.state().is_some());
+        let refused_before = self.step < commit && self.failure.state().is_some();
+        let before = !self.was_sent || refused_before || self.failure.was_left_alone();
         self.failure.into_error(if before { Phase::Open } else { Phase::Commit })
     }
 }
@@ -72,11 +74,21 @@ impl<'a> Pipeline<'a> {
 
     /// Says at which index the answer will stand.
     pub(crate) fn query(&mut self, sql: &'static str, params: Vec<Param<'a>>) -> usize {
-        self.steps.push(Step::Query(sql, params));
+        self.steps.push(Step::Query(Cow::Borrowed(sql), params));
+        self.steps.len() - 1
+    }
+
+    /// A statement put together for this question: of few possible texts, and with every value a parameter.
+    pub(crate) fn query_built(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
+        self.steps.push(Step::Query(Cow::Owned(sql), params));
         self.steps.len() - 1
     }
 
     pub(crate) async fn run(self, client: &ClientWrapper, patience: Duration) -> Result<Vec<Answer>, Failed> {
+        // Worth a look: what fails now was certainly not sent.
+        if client.is_closed() {
+            return Err(Failed { step: 0, failure: Failure::Gone, was_sent: false });
+        }
         // A step that was never reached counts as the first: the caller then assumes nothing about any of them.
         let timed_out = |_| Failed { step: 0, failure: Failure::Timeout, was_sent: true };
         tokio::time::timeout(patience, self.exchange(client)).await.map_err(timed_out)?
@@ -92,7 +104,7 @@ impl<'a> Pipeline<'a> {
                 }),
                 Step::Query(sql, params) => {
                     // Known after its first use on this connection, so this waits only then.
-                    let statement = client.prepare_cached(sql).await;
+                    let statement = client.prepare_cached(&sql).await;
                     let statement =
                         statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
                     Box::pin(query(client, statement, params))

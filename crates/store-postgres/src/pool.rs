@@ -20,8 +20,14 @@ use crate::pipeline::{Answer, Param, Pipeline};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A transaction that does nothing holds back every reader of the log, and one of a process that was paused in the middle
-/// of it holds the locks that its successor waits for. Ours pause for as long as it takes to decide: milliseconds.
-const IDLE_IN_TRANSACTION_MS: u64 = 5_000;
+/// of it holds the locks that its successor waits for. Ours pause for as long as it takes to decide: milliseconds. An
+/// append of a process that was only slow is tried again.
+const IDLE_IN_TRANSACTION_MS: u128 = 500;
+
+/// What one transaction of an append waits for a lock; the append itself waits for longer, by trying again. A paused
+/// process cannot call back what it has sent: were this longer, its transactions that wait would get their locks one after
+/// the other and hold each of them for as long as a session may be idle.
+const APPEND_LOCK_MS: u128 = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -34,6 +40,8 @@ pub(crate) struct Pools {
     pub(crate) append: Pool,
     pub(crate) tenant: Pool,
     pub(crate) engine: Pool,
+    /// How long a lock is waited for in all.
+    pub(crate) lock_patience: Duration,
     patience: Duration,
 }
 
@@ -41,9 +49,10 @@ impl Pools {
     pub(crate) fn new(config: &Config) -> Result<Self> {
         let tenant_role = if config.is_sabotaged("no-tenancy") { Role::Engine } else { Role::App };
         Ok(Self {
-            append: pool(config, Role::App, config.append_connections)?,
-            tenant: pool(config, tenant_role, config.tenant_connections)?,
-            engine: pool(config, Role::Engine, config.engine_connections)?,
+            append: pool(config, &session(config, Role::App, Some(APPEND_LOCK_MS)), config.append_connections)?,
+            tenant: pool(config, &session(config, tenant_role, None), config.tenant_connections)?,
+            engine: pool(config, &session(config, Role::Engine, None), config.engine_connections)?,
+            lock_patience: lock_patience(config),
             patience: config.statement_timeout + PATIENCE,
         })
     }
@@ -151,10 +160,10 @@ pub(crate) fn driver_config(config: &Config) -> Result<tokio_postgres::Config> {
     Ok(driver)
 }
 
-fn pool(config: &Config, role: Role, size: usize) -> Result<Pool> {
+fn pool(config: &Config, settings: &str, size: usize) -> Result<Pool> {
     let driver = driver_config(config)?;
     let manager = Manager::from_config(driver, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
-    let settings = session(config, role);
+    let settings = settings.to_owned();
     let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
         let settings = settings.clone();
         Box::pin(async move { set_up(client, &settings).await.map_err(HookError::Backend) })
@@ -177,16 +186,21 @@ async fn set_up(client: &ClientWrapper, settings: &str) -> std::result::Result<(
     client.batch_execute(settings).await
 }
 
+/// Shorter than a statement's time, so that a batch that waits for one run's lock can still be tried run by run.
+fn lock_patience(config: &Config) -> Duration {
+    config.statement_timeout / 3
+}
+
 /// Row security needs the role. Plans must not depend on what the statistics say of a table that was empty when they were
 /// made: each of our queries has an index that finds its rows in their order, and none should read a whole run or table.
-fn session(config: &Config, role: Role) -> String {
+fn session(config: &Config, role: Role, lock_ms_max: Option<u128>) -> String {
     let role = match role {
         Role::App => "servo_app",
         Role::Engine => "servo_engine",
     };
     let statement_ms = config.statement_timeout.as_millis();
-    // Shorter, so that a batch that waits for one run's lock can still be tried run by run.
-    let lock_ms = statement_ms / 3;
+    let lock_ms = lock_patience(config).as_millis();
+    let lock_ms = lock_ms_max.map_or(lock_ms, |most| most.min(lock_ms));
     let commit = if config.is_sabotaged("asynchronous-commit") {
         "SET synchronous_commit = off"
     } else {

@@ -87,6 +87,14 @@ impl PostgresStore {
         Reading { pipeline, is_tenants: tenant.is_some(), named }
     }
 
+    /// The same where the tenant also sees what the system shares: every question says which rows those are.
+    pub(crate) fn reading_with_shared<'a>(&self, tenant: &'a TenantId) -> Reading<'a> {
+        let mut pipeline = Pipeline::new();
+        pipeline.plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        pipeline.query(sql::SET_TENANTS, params![format!("{tenant},{}", TenantId::system())]);
+        Reading { pipeline, is_tenants: true, named: Some(tenant).filter(|_| self.core.names_tenants) }
+    }
+
     /// A question, or several, answered from one state of the database.
     pub(crate) async fn read(&self, reading: Reading<'_>) -> Result<Vec<Answer>> {
         self.core.check_open()?;
@@ -169,5 +177,9 @@ impl<'a> Reading<'a> {
 
     pub(crate) fn query(&mut self, sql: &'static str, params: Vec<Param<'a>>) -> usize {
         self.pipeline.query(sql, params)
+    }
+
+    pub(crate) fn query_built(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
+        self.pipeline.query_built(sql, params)
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod dispatch;
+pub(crate) mod entrypoints;
 pub(crate) mod lease;
 pub(crate) mod lines;
 pub(crate) mod log;

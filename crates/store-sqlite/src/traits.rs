@@ -1,5 +1,6 @@
 //! The traits of `servo_store`: each call picks the thread and the function in `sql` that does the work.
 
+mod entrypoints;
 mod functions;
 
 use std::path::Path;

@@ -28,7 +28,7 @@ use crate::stats::Counters;
 use checkpoint::Checkpoints;
 use heads::Heads;
 use job::{Call, Job, Nature};
-use queue::{Gather, Next, Queue};
+use queue::{Gather, Next, Pace, Queue};
 use tx::{Counts, Tx};
 
 /// Longest wait for a group to gather. It is also never longer than half of what the last commit took, so that it pays
@@ -77,11 +77,11 @@ impl Writer {
         let _end = EndOfWriter(self.queue.clone());
         // An unreadable flag only means that the leftovers are found at the next retention.
         let mut state = State { has_leftovers: admin::has_leftovers(&self.conn).unwrap_or(false), ..State::default() };
-        let mut gather = Gather::default();
+        let (mut gather, mut pace) = (Gather::default(), Pace::default());
         let jobs_max = if self.group_commit { usize::MAX } else { 1 };
         loop {
             gather.has_other_work = state.has_leftovers && !state.stopped;
-            match self.queue.next(gather, jobs_max) {
+            match self.queue.next(gather, jobs_max, &mut pace) {
                 Next::Batch(jobs) => {
                     let answered = jobs.len();
                     let took = self.commit(&mut state, jobs);

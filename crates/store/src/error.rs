@@ -19,6 +19,12 @@ pub enum Error {
     /// The request was made before and started this run.
     #[error("the request started run {run_id} before")]
     RequestExists { run_id: RunId },
+    /// The address is taken by this entrypoint, of the same tenant or of the system.
+    #[error("entrypoint {id} has the address already")]
+    EntrypointExists { id: String },
+    /// Somebody else changed it first. Load it, decide again.
+    #[error("{id} is at revision {actual}, not {expected}")]
+    RevisionMoved { id: String, expected: u64, actual: u64 },
     #[error("not found")]
     NotFound,
     /// The writer's authority is no longer the current one.
@@ -74,7 +80,7 @@ pub enum Retry {
 impl Error {
     pub fn retry(&self) -> Retry {
         match self {
-            Error::Conflict { .. } | Error::CursorMoved { .. } => Retry::Reload,
+            Error::Conflict { .. } | Error::CursorMoved { .. } | Error::RevisionMoved { .. } => Retry::Reload,
             Error::Unavailable { .. } | Error::Full { .. } => Retry::Later,
             _ => Retry::No,
         }

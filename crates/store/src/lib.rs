@@ -9,6 +9,7 @@
 
 pub mod admin;
 pub mod dispatch;
+pub mod entrypoints;
 pub mod error;
 pub mod lease;
 pub mod lines;
@@ -30,6 +31,7 @@ use servo_model::Timestamp;
 
 pub use admin::AdminStore;
 pub use dispatch::{DispatchChange, DispatchRow, WorkStore};
+pub use entrypoints::{EntrypointRow, EntrypointStore};
 pub use error::{Error, Result};
 pub use lease::{AuthorityChange, AuthorityRow, Fence};
 pub use lines::LineStore;
@@ -40,9 +42,15 @@ pub use relay::RelayStore;
 pub use runs::{RunRow, RunStore, Scope};
 
 /// A whole store.
-pub trait Store: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore {}
+pub trait Store:
+    LogStore + RunStore + WorkStore + RelayStore + RegistryStore + EntrypointStore + LineStore + AdminStore
+{
+}
 
-impl<T: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore> Store for T {}
+impl<T> Store for T where
+    T: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + EntrypointStore + LineStore + AdminStore
+{
+}
 
 /// Where a store takes the time from. Embedded stores are given one; Postgres uses the database's clock unless a test
 /// injects another. Leases, timers and `emittedAt` are all judged by it.

@@ -5,6 +5,7 @@
 
 mod admin;
 mod append;
+mod entrypoints;
 mod lines;
 mod read;
 mod registry;
@@ -21,6 +22,7 @@ use servo_model::{AliasName, FunctionName, RunId, RunStatus, TenantId, Timestamp
 
 use crate::TimeSource;
 use crate::dispatch::DispatchRow;
+use crate::entrypoints::EntrypointRow;
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
 use crate::lines::LogLine;
@@ -54,6 +56,7 @@ struct Inner {
     dead: BTreeMap<Position, DeadLetter>,
     alerts: BTreeMap<(String, TenantId, String), Alert>,
     functions: BTreeMap<(TenantId, FunctionName), Function>,
+    entrypoints: BTreeMap<(TenantId, String), EntrypointRow>,
     secret: [u8; 32],
     closed: bool,
 }

@@ -1,7 +1,9 @@
 //! AWS's own clients, SDKs and tools, which tests run against the binary: Python packages in a virtual environment and
 //! Node packages in a folder, both below the build's folder and nowhere else on the machine.
 //!
-//! Versions are pinned in `bin/servo/tests/peers`. A stamp with the pins' text says what is installed, so a second run
+//! Beside them the server that benchmarks compare with, which only `cargo xtask bench compare` asks for.
+//!
+//! Versions are pinned in `bin/servo/tests/peers` and `bench/peers`. A stamp with the pins' text says what is installed, so a second run
 //! installs nothing and needs no network.
 
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use anyhow::{Context, Result};
 use crate::{process, workspace};
 
 const PINS: &str = "bin/servo/tests/peers";
+const BENCH_PINS: &str = "bench/peers";
+const RESTATE_PACKAGES: &str = "node_modules/@restatedev";
 
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -32,8 +36,22 @@ pub(crate) fn ensure() -> Result<Peers> {
     let node = node_dir.join("node_modules/node/bin/node");
     once(&python_dir, &[pins.join("requirements.txt")], || python_packages(&python_dir, &pins))?;
     let manifests = [pins.join("package.json"), pins.join("package-lock.json")];
-    once(&node_dir, &manifests, || node_packages(&node_dir, &manifests))?;
+    once(&node_dir, &manifests, || node_packages(&node_dir, &manifests, &[]))?;
     Ok(Peers { python, node, node_dir })
+}
+
+/// The Restate server, installed if it is missing. Its package for this platform is one program without dependencies.
+pub(crate) fn restate() -> Result<PathBuf> {
+    let root = workspace::root()?;
+    let (pins, dir) = (root.join(BENCH_PINS), workspace::target(&root).join("peers/restate"));
+    let manifests = [pins.join("package.json"), pins.join("package-lock.json")];
+    // Its scripts only report the installation to somebody.
+    once(&dir, &manifests, || node_packages(&dir, &manifests, &["--ignore-scripts"]))?;
+    let packages = dir.join(RESTATE_PACKAGES);
+    let entries = std::fs::read_dir(&packages).with_context(|| format!("list {}", packages.display()))?;
+    let programs = entries.flatten().map(|entry| entry.path().join("bin/restate-server"));
+    let missing = || format!("{} has no server for this platform", packages.display());
+    programs.filter(|file| process::is_program(file)).max().with_context(missing)
 }
 
 /// Does the work into an empty folder unless the stamp there says that it was done from the same pins.
@@ -49,8 +67,8 @@ fn once(dir: &Path, pins: &[PathBuf], install: impl FnOnce() -> Result<()>) -> R
     }
     std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     install().with_context(|| {
-        "AWS's packages could not be installed; the first run needs the network (PyPI and the npm registry, or mirrors \
-         of them in the settings of pip and npm)"
+        "packages of peers could not be installed; the first run needs the network (PyPI and the npm registry, or \
+         mirrors of them in the settings of pip and npm)"
     })?;
     // Last, so that an installation that was cut off is done again.
     std::fs::write(&stamp, wanted).with_context(|| format!("write {}", stamp.display()))
@@ -64,13 +82,15 @@ fn python_packages(dir: &Path, pins: &Path) -> Result<()> {
     process::capture(pip.arg(pins.join("requirements.txt"))).map(drop)
 }
 
-fn node_packages(dir: &Path, manifests: &[PathBuf]) -> Result<()> {
+fn node_packages(dir: &Path, manifests: &[PathBuf], options: &[&str]) -> Result<()> {
     println!("installing {}", manifests.first().context("a manifest")?.display());
     for manifest in manifests {
         let name = manifest.file_name().context("a manifest has a name")?;
         std::fs::copy(manifest, dir.join(name)).with_context(|| format!("copy {}", manifest.display()))?;
     }
-    process::capture(Command::new("npm").current_dir(dir).args(["ci", "--no-audit", "--no-fund"])).map(drop)
+    let mut npm = Command::new("npm");
+    npm.current_dir(dir).args(["ci", "--no-audit", "--no-fund"]);
+    process::capture(npm.args(options)).map(drop)
 }
 
 #[cfg(test)]

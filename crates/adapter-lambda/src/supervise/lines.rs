@@ -1,6 +1,6 @@
 //! What supervised workers write: line by line, cut at a limit, with the invocation they belong to where that is known.
 
-use servo_model::{RunId, TenantId, Timestamp};
+use servo_adapter::{CapturedLine, Source};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::port::PortId;
@@ -8,40 +8,6 @@ use crate::pull::{Hub, run_of};
 use crate::settings::Parts;
 
 const LINE_BYTES_MAX: usize = 64 * 1024;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    Stdout,
-    Stderr,
-}
-
-impl Source {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CapturedLine {
-    pub tenant: TenantId,
-    pub function: String,
-    pub request_id: Option<String>,
-    /// The run of that request.
-    pub run_id: Option<RunId>,
-    /// What the line itself says, so not to be trusted beyond the tenant.
-    pub execution_arn: Option<String>,
-    pub source: Source,
-    pub text: String,
-    pub at: Timestamp,
-}
-
-/// Where lines go. Called while a worker's output is read, so it must not block: a slow sink slows the worker.
-pub trait LineSink: Send + Sync {
-    fn line(&self, line: CapturedLine);
-}
 
 /// Reads until the worker, and all that it started, closed their end.
 pub(super) async fn forward(output: impl AsyncRead + Unpin, source: Source, hub: &Hub, port: PortId, parts: &Parts) {

@@ -16,6 +16,8 @@ pub const EXPANSION_MAX: u64 = 1_000;
 const DEPTH_MAX: usize = 100;
 /// References in one schema.
 const REFERENCES_MAX: usize = 250;
+/// References in a schema and the types that it reaches.
+const ALL_REFERENCES_MAX: usize = 1_000;
 /// Types that one schema reaches.
 const TYPES_MAX: usize = 100;
 
@@ -25,12 +27,16 @@ const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
 /// Keywords whose values are data, in which `$ref` means nothing.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-pub(super) fn check(types: &Types, schema: &Value) -> Result<(), SchemaFault> {
+/// The name of a root, which is empty for the schema itself and an id for a type, and a pointer in it.
+pub(super) type Place = (String, String);
+
+/// The schema and all types that it reaches, if their cost is bounded.
+pub(super) fn check(types: &Types, schema: &Value) -> Result<BTreeMap<String, Value>, SchemaFault> {
     if serde_json::to_vec(schema).map_or(true, |bytes| bytes.len() > SCHEMA_BYTES_MAX) {
         return Err(SchemaFault::new("", format!("a schema has at most {SCHEMA_BYTES_MAX} bytes")));
     }
     let mut count = 0_usize;
-    references(schema, &mut |_| count += 1);
+    references(schema, "", &mut |_, _| count += 1);
     if count > REFERENCES_MAX {
         return Err(SchemaFault::new("", format!("a schema has at most {REFERENCES_MAX} references")));
     }
@@ -40,20 +46,26 @@ pub(super) fn check(types: &Types, schema: &Value) -> Result<(), SchemaFault> {
     for (name, root) in &roots {
         cost.everywhere(name, "", root)?;
     }
-    Ok(())
+    Ok(roots)
 }
 
 /// Adds the types that the roots refer to, until none is missing.
 fn load(types: &Types, roots: &mut BTreeMap<String, Value>) -> Result<(), SchemaFault> {
     let mut open: Vec<String> = roots.keys().cloned().collect();
+    let mut total = 0_usize;
     while let Some(name) = open.pop() {
         let mut wanted = BTreeSet::new();
         if let Some(root) = roots.get(&name) {
-            references(root, &mut |reference| {
+            references(root, "", &mut |_, reference| {
+                total += 1;
                 if let Some(id) = reference.strip_prefix(gts::SCHEME) {
                     wanted.insert(id.split('#').next().unwrap_or(id).to_owned());
                 }
             });
+        }
+        if total > ALL_REFERENCES_MAX {
+            let message = format!("a schema and its types have at most {ALL_REFERENCES_MAX} references");
+            return Err(SchemaFault::new("", message));
         }
         for id in wanted {
             if roots.contains_key(&id) {
@@ -72,27 +84,50 @@ fn load(types: &Types, roots: &mut BTreeMap<String, Value>) -> Result<(), Schema
     Ok(())
 }
 
-fn references(schema: &Value, found: &mut impl FnMut(&str)) {
+/// Calls with the place and the text of every reference.
+pub(super) fn references(schema: &Value, pointer: &str, found: &mut impl FnMut(&str, &str)) {
     match schema {
         Value::Object(members) => {
             for (name, value) in members {
                 match (name.as_str(), value) {
-                    ("$ref" | "$dynamicRef", Value::String(reference)) => found(reference),
+                    ("$ref" | "$dynamicRef", Value::String(reference)) => found(pointer, reference),
                     (name, _) if DATA.contains(&name) => {}
-                    _ => references(value, found),
+                    _ => references(value, &join(pointer, name), found),
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                references(item, &format!("{pointer}/{index}"), found);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// How many schemas apply where one does. A place is the name of its root and a pointer in it.
+/// What a reference in a root leads to.
+pub(super) fn resolve<'a>(
+    roots: &'a BTreeMap<String, Value>,
+    root: &str,
+    reference: &str,
+) -> Option<(Place, &'a Value)> {
+    let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+    let target = base.strip_prefix(gts::SCHEME).or_else(|| base.is_empty().then_some(root))?;
+    let document = roots.get(target)?;
+    let at = if fragment.is_empty() || fragment.starts_with('/') {
+        fragment.to_owned()
+    } else {
+        anchor(document, "", fragment)?
+    };
+    let inner = document.pointer(&at)?;
+    Some(((target.to_owned(), at), inner))
+}
+
+/// How many schemas apply where one does.
 struct Cost<'a> {
     roots: &'a BTreeMap<String, Value>,
-    known: BTreeMap<(String, String), u64>,
-    open: BTreeSet<(String, String)>,
+    known: BTreeMap<Place, u64>,
+    open: BTreeSet<Place>,
 }
 
 impl<'a> Cost<'a> {
@@ -161,27 +196,15 @@ impl<'a> Cost<'a> {
     }
 
     fn referred(&mut self, root: &str, pointer: &str, reference: &str) -> Result<u64, SchemaFault> {
-        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let target = match base.strip_prefix(gts::SCHEME) {
-            Some(id) => id,
-            None if base.is_empty() => root,
+        match resolve(self.roots, root, reference) {
+            Some(((name, at), inner)) => self.of(&name, &at, inner),
+            None if reference.starts_with('#') || reference.starts_with(gts::SCHEME) => {
+                Err(SchemaFault::new(pointer, format!("`{reference}` refers to nothing")))
+            }
             None => {
                 let message = format!("`{reference}`: references start with `#` or `{}`", gts::SCHEME);
-                return Err(SchemaFault::new(pointer, message));
+                Err(SchemaFault::new(pointer, message))
             }
-        };
-        let roots = self.roots;
-        let found = roots.get_key_value(target).and_then(|(name, document)| {
-            let at = if fragment.is_empty() || fragment.starts_with('/') {
-                fragment.to_owned()
-            } else {
-                anchor(document, "", fragment)?
-            };
-            Some((name, document.pointer(&at)?, at))
-        });
-        match found {
-            Some((name, inner, at)) => self.of(name, &at, inner),
-            None => Err(SchemaFault::new(pointer, format!("`{reference}` refers to nothing"))),
         }
     }
 }

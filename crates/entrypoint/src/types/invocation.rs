@@ -1,7 +1,7 @@
 //! A run as callers see it, how it is started and what may be asked of it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use servo_model::Timestamp;
 
 use super::{EntrypointId, InvocationId, InvocationMode, InvocationStatus, RuntimeErrorPayload, TenantId};
@@ -55,12 +55,17 @@ pub struct InvocationRequest {
     /// Absent: the entrypoint's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<InvocationMode>,
-    #[serde(default)]
+    /// Absent: empty.
+    #[serde(default = "empty")]
     pub params: Value,
     #[serde(default)]
     pub dry_run: bool,
     #[serde(skip)]
     pub idempotency_key: Option<String>,
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DefinitionStatus, EntrypointId, InvocationControlAction, InvocationId, InvocationMode, InvocationStatus, OwnerType,
-    RuntimeErrorPayload, TenantId,
+    RuntimeErrorPayload, TenantId, ValidationError, ValidationIssue,
 };
 use crate::odata::{Filter, OrderBy};
 
@@ -21,6 +21,15 @@ pub struct PageQuery {
     pub filter: Option<Filter>,
     /// Absent: newest first.
     pub order: Option<OrderBy>,
+}
+
+/// The length of a page that a query asks for.
+pub fn list_limit(asked: Option<&str>) -> Result<u32, RuntimeErrorPayload> {
+    let limit = asked.map_or(Some(LIMIT_DEFAULT), |text| text.parse().ok());
+    limit.filter(|limit| (1..=LIMIT_MAX).contains(limit)).ok_or_else(|| {
+        let message = format!("`limit` is a number from 1 to {LIMIT_MAX}");
+        ValidationError::new(vec![ValidationIssue::new("invalid_value", "$.limit", message)]).into()
+    })
 }
 
 impl PageQuery {

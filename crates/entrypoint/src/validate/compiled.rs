@@ -1,24 +1,23 @@
 //! An entrypoint's schemas, ready to check params and results. Made once and kept with the entrypoint, so that a call does not
 //! compile anything.
 
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 use servo_model::invocation::Failure;
 
 use super::issue::{Place, tidy, unknown};
 use super::kinds;
-use crate::schemas::{SchemaFault, Types};
+use crate::schemas::{Schema, SchemaFault, Types};
 use crate::types::{EntrypointSchema, EntrypointTraits, InvocationMode, ValidationError, ValidationIssue};
 
 #[derive(Debug, Clone)]
 pub struct CompiledEntrypoint {
     types: Types,
-    params: Option<(Value, Validator)>,
-    returns: Option<(Value, Validator)>,
+    params: Option<(Value, Schema)>,
+    returns: Option<(Value, Schema)>,
 }
 
 impl CompiledEntrypoint {
-    pub(super) fn new(types: Types, params: Option<(Value, Validator)>, returns: Option<(Value, Validator)>) -> Self {
+    pub(super) fn new(types: Types, params: Option<(Value, Schema)>, returns: Option<(Value, Schema)>) -> Self {
         Self { types, params, returns }
     }
 

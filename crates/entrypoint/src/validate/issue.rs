@@ -1,14 +1,14 @@
 //! What a schema says is wrong, in words that name the place and the way out.
 
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 use servo_model::limits::clip;
 
 use super::suggest::nearest;
 use super::{ISSUES_MAX, kinds};
-use crate::schemas::{Properties, Types, keyword};
+use crate::schemas::{Properties, Schema, Types, keyword};
 use crate::types::ValidationIssue;
 
 /// A document, the schema it is checked against, and where it is inside the whole (`$.traits.limits`).
@@ -21,9 +21,13 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    pub(super) fn collect(&self, validator: &Validator, issues: &mut Vec<ValidationIssue>) {
-        for error in validator.iter_errors(self.document).take(ISSUES_MAX) {
-            self.push(&error, issues);
+    pub(super) fn collect(&self, schema: &Schema, issues: &mut Vec<ValidationIssue>) {
+        match schema.faults(self.document, ISSUES_MAX) {
+            Some(errors) => errors.iter().for_each(|error| self.push(error, issues)),
+            None => {
+                let message = "does not match its schema; it is nested too deeply to say where";
+                issues.push(ValidationIssue::new(kinds::SCHEMA_MISMATCH, self.base, message));
+            }
         }
     }
 
@@ -177,7 +181,7 @@ pub(super) fn unknown<'a>(
 }
 
 /// A word that is none of the allowed ones.
-fn choice<'a>(path: &str, words: impl Iterator<Item = &'a Value>, found: Option<&Value>) -> ValidationIssue {
+pub(super) fn choice<'a>(path: &str, words: impl Iterator<Item = &'a Value>, found: Option<&Value>) -> ValidationIssue {
     let words: Vec<String> = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect();
     let list = words.join(", ");
     let issue = ValidationIssue::new(kinds::INVALID_VALUE, path, format!("the value is one of: {list}"));

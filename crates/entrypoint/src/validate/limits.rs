@@ -6,7 +6,7 @@ use servo_model::limits::INTEGER_MAX;
 use super::issue::{Place, join, unknown};
 use super::{Validation, kinds};
 use crate::gts;
-use crate::schemas::{Properties, keyword};
+use crate::schemas::{Properties, fill_defaults, keyword};
 use crate::types::ValidationIssue;
 
 const PATH: &str = "$.traits.limits";
@@ -36,6 +36,9 @@ pub(super) fn check(all: &Validation<'_>, document: &mut Value, issues: &mut Vec
     }
     quotas(all, limits, issues);
     fill(all, &known, limits);
+    if let Some(limits) = document.pointer_mut("/traits/limits") {
+        fill_defaults(all.types, &schema, limits);
+    }
 }
 
 /// The tenant's quotas and defaults of the limits that have them.

@@ -7,6 +7,7 @@ use servo_model::limits::{TEXT_CHARS_MAX, fits};
 use super::issue::{Place, join};
 use super::suggest::nearest;
 use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds};
+use crate::gts;
 use crate::types::ValidationIssue;
 
 pub(super) fn check(
@@ -49,7 +50,9 @@ pub(super) fn check(
 fn adapter(all: &Validation<'_>, document: &Value, issues: &mut Vec<ValidationIssue>) {
     const PATH: &str = "$.implementation.adapter";
     let Some(adapter) = document.pointer("/implementation/adapter").and_then(Value::as_str) else { return };
-    if !all.adapters.contains(&adapter) {
+    if gts::limits_of(adapter).is_none() {
+        // Not an adapter's id at all, as its type has said.
+    } else if !all.adapters.contains(&adapter) {
         let known = all.adapters.join(", ");
         let suggestion = match nearest(adapter, all.adapters.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),

@@ -16,19 +16,24 @@ pub(super) fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters have to be put in, taken out or changed.
+/// How many letters have to be put in, taken out, changed, or swapped with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];
+    for at in 1..=left.len() {
+        let mut row = vec![at];
+        for column in 1..=right.len() {
+            let same = left[at - 1] == right[column - 1];
+            let changed = rows[at - 1][column - 1] + usize::from(!same);
+            let mut best = changed.min(rows[at - 1][column] + 1).min(row[column - 1] + 1);
+            if at > 1 && column > 1 && left[at - 1] == right[column - 2] && left[at - 2] == right[column - 1] {
+                best = best.min(rows[at - 2][column - 2] + 1);
+            }
+            row.push(best);
         }
+        rows.push(row);
     }
-    row.last().copied().unwrap_or(0)
+    rows[left.len()][right.len()]
 }
 
 #[cfg(test)]
@@ -44,5 +49,7 @@ mod tests {
         assert_eq!(nearest("memory", words), None);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("titel", "title"), 1);
+        assert_eq!(distance("ab", "ab"), 0);
     }
 }

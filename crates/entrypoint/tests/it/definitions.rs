@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use servo_entrypoint::validate::{Handler, Outline, SourceIssue};
-use servo_entrypoint::{DefinitionStatus, EntrypointType, ValidationError};
+use servo_entrypoint::{DefinitionStatus, EntrypointType, InvocationMode, ValidationError, pin};
 use servo_model::Role;
 use servo_model::invocation::errors;
 
@@ -376,7 +376,7 @@ fn handlers_can_do_their_work() {
             }
         }
     }
-    // SR-150: both handlers are looked at.
+    // Both handlers are looked at.
     let cancel = with(workflow(), "/traits/workflow/compensation/on_cancel", json!(ROLLBACK));
     assert_eq!(world.faults(&cancel).len(), 2);
 }
@@ -403,7 +403,7 @@ fn schemas_of_params_and_returns_compile() {
     assert!(valid.compiled.check_params(Some(&json!({}))).is_err());
 }
 
-/// SR-014, SR-017, SR-316: another tenant's or the platform's entrypoint is not registered by just anybody.
+/// SR-017: another tenant's or the platform's entrypoint is not registered by just anybody.
 #[test]
 fn a_definition_belongs_to_the_caller() {
     let mut world = World::new();
@@ -435,6 +435,23 @@ fn versions_are_independent_of_addresses() {
     let address = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~vendor.app.f.v2~";
     let document = with(with(minimal(), "/entrypoint_id", json!(address)), "/version", json!("1.3.0"));
     assert!(World::new().check(&document).is_ok());
+}
+
+#[test]
+fn a_run_keeps_what_decides_about_it() {
+    let world = World::new();
+    let mut entrypoint = world.check(&workflow()).unwrap().entrypoint;
+    assert_eq!(pin::of(&entrypoint, InvocationMode::Async, "c", 60), None);
+    entrypoint.id = Some("ep_1".to_owned());
+    let kept = pin::of(&entrypoint, InvocationMode::Async, "c", 60).unwrap();
+    assert_eq!((kept.id.as_str(), kept.kind, kept.memory_limit_mb), ("ep_1", EntrypointType::Workflow, 256));
+    assert_eq!((kept.on_failure.as_deref(), kept.on_cancel.as_deref()), (Some(ROLLBACK), None));
+    assert_eq!((kept.max_suspension_seconds, kept.dead_letter_grace_seconds), (Some(30 * 86_400), 60));
+    assert_eq!((kept.retry.max_attempts, kept.retry.backoff_permille), (5, 2_000));
+    let mut function = world.check(&function()).unwrap().entrypoint;
+    function.id = Some("ep_2".to_owned());
+    let kept = pin::of(&function, InvocationMode::Sync, "c", 60).unwrap();
+    assert_eq!((kept.on_failure, kept.max_suspension_seconds), (None, None));
 }
 
 #[test]

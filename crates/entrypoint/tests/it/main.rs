@@ -8,6 +8,7 @@ mod hostile;
 mod odata;
 mod params;
 mod rate;
+mod requests;
 mod schemas;
 mod support;
 mod types;

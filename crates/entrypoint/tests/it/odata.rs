@@ -5,6 +5,7 @@ use servo_entrypoint::odata::{
     DEPTH_MAX, Direction, ENTRYPOINTS, Filter, INVOCATIONS, Literal, OrderBy, Row, TERMS_MAX,
 };
 use servo_model::Timestamp;
+use servo_model::invocation::errors;
 
 use crate::check::{check_gts, check_query};
 
@@ -101,6 +102,8 @@ fn wrong_filters_say_why() {
         ("ä", "`ä` means nothing here"),
     ] {
         assert!(fault(filter).contains(message), "{filter}: {}", fault(filter));
+        let failure = Filter::parse(filter, &INVOCATIONS).unwrap_err().failure("$filter");
+        assert_eq!(failure.error_type_id, errors::BAD_REQUEST);
     }
 }
 
@@ -154,7 +157,7 @@ fn the_fields_cover_the_filters() {
     for name in ["tenant_id", "entrypoint_id", "status", "owner_type", "runtime", "id", "created_at", "updated_at"] {
         assert!(ENTRYPOINTS.field(name).is_some(), "{name}");
     }
-    // SR-216: a filter that names the status shows archived entrypoints as well.
+    // A filter that names the status shows archived entrypoints as well.
     let filter = Filter::parse("not (title eq 'x' or status eq 'archived')", &ENTRYPOINTS).unwrap();
     assert!(filter.names("status") && filter.names("title") && !filter.names("id"));
 }

@@ -12,8 +12,8 @@ fn compiled(params: Value, returns: Value) -> CompiledEntrypoint {
     CompiledEntrypoint::compile(&Types::published(), &schema).unwrap()
 }
 
-fn paths(entrypoint: &CompiledEntrypoint, params: Value) -> Vec<String> {
-    let failure = entrypoint.check_params(Some(&params)).unwrap_err();
+fn paths(entrypoint: &CompiledEntrypoint, params: &Value) -> Vec<String> {
+    let failure = entrypoint.check_params(Some(params)).unwrap_err();
     assert_eq!((failure.error_type_id.as_str(), failure.category), (errors::VALIDATION, ErrorCategory::NonRetryable));
     ValidationError::of(&failure).unwrap().issues.into_iter().map(|issue| issue.location.path).collect()
 }
@@ -25,13 +25,16 @@ fn params_follow_their_schema() {
     let entrypoint = compiled(schema["params"].clone(), schema["returns"].clone());
     let good = json!({"invoice_id": "i", "amount": 100.0});
     assert_eq!(Value::Object(entrypoint.check_params(Some(&good)).unwrap()), good);
-    assert_eq!(paths(&entrypoint, json!({"invoice_id": "i", "amount": "x"})), ["$.params.amount"]);
-    assert_eq!(paths(&entrypoint, json!({"invoice_id": 1, "amount": "x"})), ["$.params.amount", "$.params.invoice_id"]);
-    assert_eq!(paths(&entrypoint, json!({})), ["$.params.amount", "$.params.invoice_id"]);
-    assert_eq!(paths(&entrypoint, json!(null)), ["$.params"]);
+    assert_eq!(paths(&entrypoint, &json!({"invoice_id": "i", "amount": "x"})), ["$.params.amount"]);
+    assert_eq!(
+        paths(&entrypoint, &json!({"invoice_id": 1, "amount": "x"})),
+        ["$.params.amount", "$.params.invoice_id"]
+    );
+    assert_eq!(paths(&entrypoint, &json!({})), ["$.params.amount", "$.params.invoice_id"]);
+    assert_eq!(paths(&entrypoint, &json!(null)), ["$.params"]);
     assert!(entrypoint.check_params(None).is_err());
     let odd = compiled(json!({"properties": {"a b": {"type": "array", "items": {"type": "string"}}}}), Value::Null);
-    assert_eq!(paths(&odd, json!({"a b": ["x", 1]})), ["$.params['a b'][1]"]);
+    assert_eq!(paths(&odd, &json!({"a b": ["x", 1]})), ["$.params['a b'][1]"]);
 }
 
 /// SR-021, SR-025: nothing in is nothing, an empty object or null; anything else is refused.
@@ -41,9 +44,9 @@ fn no_input_is_no_input() {
     for params in [None, Some(json!(null)), Some(json!({}))] {
         assert!(void.check_params(params.as_ref()).unwrap().is_empty());
     }
-    assert_eq!(paths(&void, json!({"a": 1, "b": 2})), ["$.params.a", "$.params.b"]);
-    assert_eq!(paths(&void, json!([])), ["$.params"]);
-    assert_eq!(paths(&compiled(json!({}), Value::Null), json!([])), ["$.params"]);
+    assert_eq!(paths(&void, &json!({"a": 1, "b": 2})), ["$.params.a", "$.params.b"]);
+    assert_eq!(paths(&void, &json!([])), ["$.params"]);
+    assert_eq!(paths(&compiled(json!({}), Value::Null), &json!([])), ["$.params"]);
 }
 
 /// SR-021, SR-024, SR-025: results are checked as well, and a wrong one is not worth another try.

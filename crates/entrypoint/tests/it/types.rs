@@ -107,7 +107,7 @@ fn records_match_their_schema() {
     let mut record: InvocationRecord = serde_json::from_value(example("invocation")).unwrap();
     for status in InvocationStatus::ALL {
         record.status = status;
-        record.error = Some(servo_entrypoint::errors::internal("m"));
+        record.error = Some(errors::internal("m"));
         record.observability.trace_id = None;
         assert!(is_valid(id, &serde_json::to_value(&record).unwrap()));
     }
@@ -139,7 +139,7 @@ fn absent_members_read_as_empty() {
     assert_eq!(serde_json::from_value::<RuntimeErrorPayload>(error).unwrap().details.len(), 0);
 }
 
-/// SR-103, SR-105, SR-109, SR-523: the context of a compensation.
+/// SR-523: the context of a compensation.
 #[test]
 fn compensation_contexts_match_their_schema() {
     let context = example("compensation_context");
@@ -152,7 +152,7 @@ fn compensation_contexts_match_their_schema() {
     assert!(is_valid(id, &value) && value.get("failed_step_error").is_none());
 }
 
-/// SR-298, SR-318, SR-320, SR-501: policies; what is left out is the platform's.
+/// SR-318, SR-320, SR-501: policies; what is left out is the platform's.
 #[test]
 fn policies_match_their_schema() {
     let policy = example("tenant_policy");
@@ -186,13 +186,13 @@ fn usage_is_a_share_of_the_quotas() {
     assert!((share.schedules, share.triggers) == (0.0, 100.0));
 }
 
-/// SR-371, SR-385, SR-505: requests and actions as they are sent.
+/// SR-505: requests and actions as they are sent.
 #[test]
 fn requests_read_as_published() {
     let request: InvocationRequest = serde_json::from_value(example("invocation_request")).unwrap();
     assert_eq!((request.mode, request.dry_run), (Some(InvocationMode::Async), false));
     let short: InvocationRequest = serde_json::from_value(json!({"entrypoint_id": "x"})).unwrap();
-    assert_eq!((short.mode, short.dry_run, short.params), (None, false, Value::Null));
+    assert_eq!((short.mode, short.dry_run, short.params), (None, false, json!({})));
     let action = |value: Value| serde_json::from_value::<InvocationControlAction>(value);
     assert_eq!(action(example("control_action")).unwrap(), InvocationControlAction::Cancel);
     for name in ["suspend", "resume", "retry", "replay"] {
@@ -221,10 +221,10 @@ fn validation_errors_travel() {
     let payload = RuntimeErrorPayload::from(error.clone());
     assert_eq!(payload.details["issues"][0], serde_json::to_value(&issue).unwrap());
     assert_eq!(ValidationError::of(&payload), Some(error));
-    assert_eq!(ValidationError::of(&servo_entrypoint::errors::internal("m")), None);
+    assert_eq!(ValidationError::of(&errors::internal("m")), None);
 }
 
-/// SR-332, SR-333, SR-516, SR-521: filters restrict nothing by default, and carry the page.
+/// SR-516, SR-521: filters restrict nothing by default, and carry the page.
 #[test]
 fn filters_restrict_nothing_by_default() {
     let filter = EntrypointListFilter::default();

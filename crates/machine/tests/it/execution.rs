@@ -3,6 +3,7 @@
 
 mod callbacks;
 mod chained;
+mod entrypoint;
 mod handler;
 mod lifecycle;
 mod random;

@@ -51,8 +51,9 @@ impl Execution {
     }
 
     pub(super) fn message_received(&mut self, body: &MessageReceived) -> Applied {
-        self.bytes += body.name.len() + body.payload.as_ref().map_or(0, String::len);
-        self.head.messages.push(Message { name: body.name.clone(), payload: body.payload.clone() });
+        let message = Message { name: body.name.clone(), payload: body.payload.clone() };
+        self.bytes += message.weight_bytes();
+        self.head.messages.push(message);
         Applied::Changed
     }
 
@@ -65,7 +66,7 @@ impl Execution {
         let Some(name) = operation.awaited_message() else { return };
         let found = self.head.messages.iter().position(|message| message.name == name);
         if let Some(message) = found.map(|index| self.head.messages.remove(index)) {
-            self.bytes -= message.name.len() + message.payload.as_ref().map_or(0, String::len);
+            self.bytes -= message.weight_bytes();
         }
     }
 
@@ -103,6 +104,12 @@ impl Execution {
     pub fn waits_for_message(&self, name: &str) -> Option<&Operation> {
         let mut waiting = self.operations.iter().filter(|operation| operation.status == OperationStatus::Started);
         waiting.find(|operation| operation.awaited_message() == Some(name))
+    }
+}
+
+impl Message {
+    pub(super) fn weight_bytes(&self) -> usize {
+        self.name.len() + self.payload.as_ref().map_or(0, String::len)
     }
 }
 

@@ -1,5 +1,8 @@
 //! From a function's name to the version that runs.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use servo_canon::Digest;
 use servo_model::function::{FunctionRef, FunctionSpec};
 use servo_model::{AliasName, FunctionName, TenantId};
@@ -16,7 +19,50 @@ pub struct Resolved {
     pub digest: Digest,
 }
 
+/// Registrations kept in memory.
+const KEPT_MAX: usize = 1_000;
+
+/// What a run is pinned to: its tenant, the function and its version, and the digest of the registration.
+type Pin = (TenantId, String, String, Digest);
+
+/// Registrations of versions that runs are pinned to. A pin names its content, so nothing here grows stale: a function that
+/// was removed and registered anew has another digest, or the same content.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept(Arc<Mutex<BTreeMap<Pin, FunctionSpec>>>);
+
+impl Kept {
+    fn get(&self, pin: &Pin) -> Option<FunctionSpec> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pin).cloned()
+    }
+
+    fn put(&self, pin: Pin, spec: FunctionSpec) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(pin, spec);
+    }
+}
+
 impl Executions {
+    /// The registration that a run is pinned to; read once, then kept.
+    pub(crate) async fn pinned(
+        &self,
+        tenant: &TenantId,
+        (function, version): (&str, &str),
+        digest: Digest,
+    ) -> Result<FunctionSpec, Refused> {
+        let pin = (tenant.clone(), function.to_owned(), version.to_owned(), digest);
+        if let Some(spec) = self.kept.get(&pin) {
+            return Ok(spec);
+        }
+        let found = self.resolve(tenant, function, Some(version)).await?;
+        if found.digest == digest {
+            self.kept.put(pin, found.spec.clone());
+        }
+        Ok(found.spec)
+    }
+
     /// `qualifier` counts if the name itself has none. Nothing, `$LATEST`: the newest version.
     pub async fn resolve(
         &self,
@@ -49,5 +95,33 @@ impl Executions {
             Refused::new(ErrorName::Service, "the function's registration cannot be read")
         })?;
         Ok(Resolved { name, version: found.version, spec, digest: found.digest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_model::function::Reach;
+
+    use super::*;
+
+    fn pin(version: usize, text: &str) -> Pin {
+        (TenantId::default_tenant(), "f".to_owned(), version.to_string(), Digest::of(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_registration_is_kept_by_its_content() {
+        let (kept, spec) = (Kept::default(), FunctionSpec::new(Reach::Pull));
+        kept.put(pin(1, "one"), spec.clone());
+        assert_eq!(kept.get(&pin(1, "one")), Some(spec));
+        assert_eq!(kept.get(&pin(1, "registered anew")), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let kept = Kept::default();
+        for version in 0..3 * KEPT_MAX {
+            kept.put(pin(version, ""), FunctionSpec::new(Reach::Pull));
+        }
+        assert!(kept.0.lock().unwrap().len() <= KEPT_MAX);
     }
 }

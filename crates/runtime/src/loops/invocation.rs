@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
+use servo_canon::Digest;
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
 use servo_model::RunState;
 use servo_model::contract::DispatchState;
@@ -42,6 +43,8 @@ struct Prepared {
     payload: String,
     function: String,
     version: String,
+    /// Of the registration.
+    digest: Digest,
     durable: bool,
     timeout: Duration,
     tenant_id: Option<String>,
@@ -149,6 +152,7 @@ impl Invocation {
             payload,
             function: start.function.clone(),
             version: start.version.clone(),
+            digest: state.plan_ref.as_ref()?.sha256,
             durable: start.durable,
             timeout: Duration::from_secs(start.invocation_timeout_seconds),
             tenant_id: start.tenant_id.clone(),
@@ -158,10 +162,10 @@ impl Invocation {
 
     /// Calls the handler. `None` when the execution has ended under it.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
-        let Prepared { payload, function, version, durable, timeout, tenant_id, trace } = prepared;
+        let Prepared { payload, function, version, digest, durable, timeout, tenant_id, trace } = prepared;
         let tenant = &self.row.tenant;
-        let spec = match self.executions.resolve(tenant, &function, Some(&version)).await {
-            Ok(resolved) => resolved.spec,
+        let spec = match self.executions.pinned(tenant, (&function, &version), digest).await {
+            Ok(spec) => spec,
             Err(refused) if refused.name.status() >= 500 => {
                 let error = ErrorObject::new(refused.name.as_str(), refused.message);
                 return Some((Answer::Crashed(error), Used::default()));

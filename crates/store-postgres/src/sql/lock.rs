@@ -26,6 +26,15 @@ pub(crate) fn function(tenant: &TenantId, name: &FunctionName) -> i64 {
     number(&["function", tenant.as_str(), name.as_str()])
 }
 
+pub(crate) fn entrypoint(tenant: &TenantId, id: &str) -> i64 {
+    number(&["entrypoint", tenant.as_str(), id])
+}
+
+/// The same for all tenants.
+pub(crate) fn address(address: &str) -> i64 {
+    number(&["address", address])
+}
+
 pub(crate) fn runs<'a>(ids: impl IntoIterator<Item = &'a RunId>) -> Vec<i64> {
     let mut keys: Vec<_> = ids.into_iter().map(run).collect();
     keys.sort_unstable();

@@ -13,6 +13,7 @@ mod guards;
 mod hints;
 mod migrations;
 mod outbox;
+mod paused;
 mod proxy;
 mod support;
 mod tenants;

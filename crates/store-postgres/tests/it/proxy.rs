@@ -1,4 +1,5 @@
-//! A TCP proxy in front of the server that cuts connections after so many bytes, in either direction.
+//! A TCP proxy in front of the server that cuts connections after so many bytes, in either direction, or holds back what
+//! the server says.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::support::{base_url, spawn};
 
@@ -27,14 +28,20 @@ struct Limits {
     /// To the client.
     down: AtomicI64,
     cut: Notify,
+    /// Nothing passes to the client.
+    is_held: watch::Sender<bool>,
 }
 
 impl Proxy {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits =
-            Arc::new(Limits { up: AtomicI64::new(UNLIMITED), down: AtomicI64::new(UNLIMITED), cut: Notify::new() });
+        let limits = Arc::new(Limits {
+            up: AtomicI64::new(UNLIMITED),
+            down: AtomicI64::new(UNLIMITED),
+            cut: Notify::new(),
+            is_held: watch::Sender::new(false),
+        });
         let base: tokio_postgres::Config = base_url().parse().unwrap();
         let tokio_postgres::config::Host::Tcp(host) = base.get_hosts()[0].clone() else { panic!("a host by TCP") };
         let server = (host, base.get_ports().first().copied().unwrap_or(5432));
@@ -66,10 +73,16 @@ impl Proxy {
         self.limits.cut.notify_waiters();
     }
 
-    /// New connections pass again.
+    /// From now on the client hears nothing, until it is healed: to the server it looks like a process that is paused.
+    pub(crate) fn hold(&self) {
+        self.limits.is_held.send_replace(true);
+    }
+
+    /// New connections pass again, and what was held back.
     pub(crate) fn heal(&self) {
         self.limits.up.store(UNLIMITED, Ordering::SeqCst);
         self.limits.down.store(UNLIMITED, Ordering::SeqCst);
+        self.limits.is_held.send_replace(false);
     }
 
     /// Bytes that passed since the last `heal`.
@@ -111,6 +124,9 @@ impl Limits {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 Err(_) => return,
             };
+            if direction == Direction::Down {
+                let _ = self.is_held.subscribe().wait_for(|is_held| !is_held).await;
+            }
             let left = self.of(direction).fetch_sub(read, Ordering::SeqCst);
             let pass = usize::try_from(read.min(left).max(0)).unwrap();
             if send(to, &buffer[..pass]).await.is_err() {

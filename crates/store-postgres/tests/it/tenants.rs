@@ -16,7 +16,7 @@ use tokio_postgres::error::SqlState;
 use crate::support::{config, connect, database, owner, run, spawn};
 
 const TENANTS: [&str; 2] = ["acme", "globex"];
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "runs",
     "events",
     "blobs",
@@ -32,6 +32,7 @@ const TABLES: [&str; 15] = [
     "function_aliases",
     "lines",
     "line_heads",
+    "entrypoints",
 ];
 
 async fn two_tenants(store: &PostgresStore) {

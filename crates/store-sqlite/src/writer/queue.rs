@@ -17,6 +17,9 @@ const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Whoever was just answered often comes back at once. Looking for that long is cheaper than being put to sleep and
 /// woken; an idle writer sleeps.
 const LOOK_AROUND: Duration = Duration::from_micros(50);
+/// The same for a caller who is alone and did come back soon the last time. To be woken and to come back takes it longer
+/// than the short look on a machine whose cores fall asleep, and then both sides would pay for a wake-up every time.
+const LOOK_FOR_ONE: Duration = Duration::from_micros(150);
 
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -56,6 +59,23 @@ pub(crate) struct Gather {
     pub(crate) patience: Duration,
     /// The writer has other work to do when nobody waits.
     pub(crate) has_other_work: bool,
+}
+
+/// How soon callers came back the last time; the writer keeps it between groups.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    is_brisk: bool,
+}
+
+impl Pace {
+    fn look(&self, jobs: usize) -> Duration {
+        if jobs == 1 && self.is_brisk { LOOK_FOR_ONE } else { LOOK_AROUND }
+    }
+
+    /// Twice the look, because whoever found the writer asleep has waited for it to wake up.
+    fn note(&mut self, waited: Duration) {
+        self.is_brisk = waited < LOOK_FOR_ONE * 2;
+    }
 }
 
 impl Queue {
@@ -99,11 +119,12 @@ impl Queue {
     }
 
     /// The next group. Blocks the writer's thread until there is one.
-    pub(crate) fn next(&self, gather: Gather, jobs_max: usize) -> Next {
+    pub(crate) fn next(&self, gather: Gather, jobs_max: usize, pace: &mut Pace) -> Next {
         let jobs_max = jobs_max.min(BATCH_JOBS_MAX);
         let wanted = gather.jobs.clamp(1, jobs_max);
+        let start = Instant::now();
         if gather.jobs > 0 {
-            self.look_around(wanted);
+            self.look_around(wanted, pace.look(wanted));
         }
         let mut state = self.lock();
         if wanted > 1 {
@@ -120,6 +141,7 @@ impl Queue {
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.wanted = 0;
         }
+        pace.note(start.elapsed());
         Next::Batch(self.drain(&mut state, jobs_max))
     }
 
@@ -157,9 +179,9 @@ impl Queue {
         self.length.load(Ordering::Acquire)
     }
 
-    fn look_around(&self, jobs: usize) {
+    fn look_around(&self, jobs: usize, look: Duration) {
         let start = Instant::now();
-        while self.length.load(Ordering::Acquire) < jobs && start.elapsed() < LOOK_AROUND {
+        while self.length.load(Ordering::Acquire) < jobs && start.elapsed() < look {
             std::thread::yield_now();
         }
     }
@@ -200,5 +222,20 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lone_caller_who_was_quick_is_looked_for_longer() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.look(1), LOOK_AROUND, "nobody is known yet");
+        pace.note(LOOK_FOR_ONE);
+        assert_eq!((pace.look(1), pace.look(2)), (LOOK_FOR_ONE, LOOK_AROUND));
+        pace.note(Duration::from_millis(1));
+        assert_eq!(pace.look(1), LOOK_AROUND);
     }
 }

@@ -21,6 +21,7 @@ mod alerts;
 mod atomic;
 mod authority;
 mod dispatch;
+mod entrypoints;
 mod import;
 mod keys;
 mod limits;

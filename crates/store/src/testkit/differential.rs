@@ -8,6 +8,7 @@
 
 mod apply;
 mod coverage;
+mod entrypoints;
 mod functions;
 mod generate;
 mod op;

@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 55] = [
+pub(crate) const METHODS: [&str; 62] = [
     "now",
     "append",
     "read_run",
@@ -45,6 +45,13 @@ pub(crate) const METHODS: [&str; 55] = [
     "get_alias",
     "list_aliases",
     "remove_alias",
+    "put_entrypoint",
+    "get_entrypoint",
+    "find_entrypoint",
+    "update_entrypoint",
+    "remove_entrypoint",
+    "list_entrypoints",
+    "count_entrypoints",
     "put_lines",
     "read_lines",
     "info",

@@ -2,9 +2,11 @@
 //!
 //! The log is left to the wrapper, because that is where wrappers differ.
 
+mod entrypoints;
 mod functions;
 
-/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `LineStore` and `AdminStore` for a wrapper with the methods
+/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `EntrypointStore`, `LineStore` and `AdminStore` for a
+/// wrapper with the methods
 /// `fn inner(&self) -> &impl Store` (or `&dyn Store`) and
 /// `async fn around<T: Send>(&self, method: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T>`.
 /// Generics go in the brackets: `wrap_store!([S: Store + ?Sized] FaultyStore<S>)`, `wrap_store!([] Mine)`.
@@ -177,6 +179,7 @@ macro_rules! wrap_store {
         }
 
         $crate::wrap_functions!([$($generics)*] $wrapper);
+        $crate::wrap_entrypoints!([$($generics)*] $wrapper);
 
         #[$crate::testkit::wrap::async_trait]
         impl<$($generics)*> $crate::AdminStore for $wrapper {

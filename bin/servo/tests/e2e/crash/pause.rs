@@ -15,6 +15,9 @@ use crate::support::{size, until, variable};
 /// Runs that are started right before a paused server goes on.
 const BURST: usize = 8;
 
+/// R14's goal: the lease and two seconds.
+const TAKEOVER_MAX: Duration = Duration::from_millis(LEASE_MS + 2_000);
+
 /// Owners of the authority and the workers that were handed work, in the order of the log.
 async fn history(api: &Api, url: &str) -> Vec<Value> {
     let mut events = Vec::new();
@@ -51,9 +54,10 @@ fn interleavings(events: &[Value]) -> Vec<String> {
 }
 
 struct Report {
-    takeovers: usize,
-    /// The longest time from a pause to the end of a run on the other server.
-    longest: Duration,
+    /// From the pause of the holder until the other server has the authority.
+    takeovers: Vec<Duration>,
+    /// From a pause, of either server, to the end of a run on the other one.
+    ends: Vec<Duration>,
     /// Runs that were lost, doubled or are stuck.
     broken: Vec<String>,
     /// Writes of a scheduler whose authority had passed on.
@@ -69,31 +73,41 @@ async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let admin = variable("SERVO_TEST_POSTGRES_URL");
     let config = configuration(folder.path(), &admin, &format!("servo_{name}_{}", std::process::id()));
-    let servers = [Servo::server(&config, &variables), Servo::server(&config, &variables)];
-    let servers = servers.map(|server| server.expect("it starts"));
     let (api, mut dice, mut ledger) = (Api::new(), Dice::new(14), Ledger::default());
+    let server = || Servo::server(&config, &variables).expect("it starts");
+    let first = server();
+    // Alone so far, it is the owner.
+    let first_name = owner(&api, &first.url).await;
+    let servers = [first, server()];
     // A server that is paused in a transaction makes the other one wait, perhaps beyond the write latency budget. That
     // fails the attempt, as configured, and is no reason to lose the run.
     let retry = json!({"maxAttempts": 10, "delayMs": 0});
     let steps = json!([{"stepId": "a", "with": {"sleepMs": 30}, "retry": retry},
         {"stepId": "b", "dependsOn": ["a"], "with": {"sleepMs": 30}, "retry": retry}]);
     let plan = json!({"planId": "pause", "planVersion": "1", "schemaVersion": "v1", "steps": steps});
-    let (mut takeovers, mut longest) = (0, Duration::ZERO);
+    let (mut takeovers, mut ends) = (Vec::new(), Vec::new());
     for round in 0..pauses {
         let stopped = usize::try_from(dice.below(2)).unwrap_or(0);
         let awake = &servers[1 - stopped];
         let before = owner(&api, &awake.url).await;
         servers[stopped].signal("STOP");
         let stopped_at = tokio::time::Instant::now();
-        let acked = start(&api, &awake.url, &format!("request-{round}"), &plan, &mut ledger).await;
+        let is_holder = (before == first_name) == (stopped == 0);
+        let takeover = async {
+            if is_holder {
+                until("a take-over", async || (owner(&api, &awake.url).await != before).then_some(())).await;
+                takeovers.push(stopped_at.elapsed());
+            }
+        };
+        let request_id = format!("request-{round}");
+        let ((), acked) = tokio::join!(takeover, start(&api, &awake.url, &request_id, &plan, &mut ledger));
         // The run ends only on a server that holds the authority: the one that is awake.
         until("the run's end", async || {
             let (_, snapshot) = api.get(&awake.url, &format!("/v1/runs/{acked}")).await?;
             (snapshot["status"] == "COMPLETED").then_some(())
         })
         .await;
-        longest = longest.max(stopped_at.elapsed());
-        takeovers += usize::from(owner(&api, &awake.url).await != before);
+        ends.push(stopped_at.elapsed());
         for number in 0..BURST {
             start(&api, &awake.url, &format!("request-{round}-{number}"), &plan, &mut ledger).await;
         }
@@ -106,7 +120,14 @@ async fn campaign(name: &str, pauses: usize, sabotage: Option<&str>) -> Report {
     for server in servers {
         server.stop();
     }
-    Report { takeovers, longest, broken, stale }
+    Report { takeovers, ends, broken, stale }
+}
+
+fn spread(times: &[Duration]) -> String {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));
+    format!("p50 {:.1?}, p90 {:.1?}, p99 {:.1?}, max {:.1?}", at(50), at(90), at(99), times.last())
 }
 
 /// Starts a run, whatever it takes, and notes it.
@@ -124,11 +145,15 @@ async fn start(api: &Api, url: &str, request_id: &str, plan: &Value, ledger: &mu
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_pause_of_the_holder_never_lets_a_stale_scheduler_write() {
     let pauses = size(10, 1_000);
-    let Report { takeovers, longest, broken, stale } = campaign("pause", pauses, None).await;
-    println!("{pauses} pauses, {takeovers} take-overs, at most {longest:?} to go on, {} stale writes", stale.len());
+    let Report { takeovers, ends, broken, stale } = campaign("pause", pauses, None).await;
+    println!("{pauses} pauses, {} take-overs, {} stale writes", takeovers.len(), stale.len());
+    println!("to the authority: {}", spread(&takeovers));
+    println!("to the end of a run: {}", spread(&ends));
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(stale.is_empty(), "{stale:#?}");
-    assert!(takeovers > 0, "the holder was never paused: the campaign proved nothing");
+    assert!(!takeovers.is_empty(), "the holder was never paused: the campaign proved nothing");
+    let longest = takeovers.iter().max().copied().unwrap_or_default();
+    assert!(longest <= TAKEOVER_MAX, "a take-over took {longest:?}");
 }
 
 /// The control: where nothing looks at the lease, neither node nor store, a paused scheduler goes on as if it still held
@@ -138,7 +163,7 @@ async fn crash_pause_of_the_holder_never_lets_a_stale_scheduler_write() {
 async fn crash_pause_control_finds_writes_without_a_fence() {
     for _ in 0..3 {
         let Report { takeovers, stale, .. } = campaign("unfenced", 20, Some("no-fence")).await;
-        println!("20 pauses, {takeovers} take-overs, {} stale writes", stale.len());
+        println!("20 pauses, {} take-overs, {} stale writes", takeovers.len(), stale.len());
         if !stale.is_empty() {
             return;
         }

@@ -8,6 +8,7 @@ use super::alerts::alert;
 use super::import::imported;
 use super::registry::function;
 use crate::dispatch::DispatchChange;
+use crate::entrypoints::EntrypointQuery;
 use crate::error::Error;
 use crate::lease::AuthorityChange;
 use crate::log::{Append, QueueChange, StoredSnapshot, TimerChange};
@@ -148,6 +149,14 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.get_alias(&acme, &name, &live).await, Error::Closed);
     refused!(store.list_aliases(&acme, &name).await, Error::Closed);
     refused!(store.remove_alias(&acme, &name, &live).await, Error::Closed);
+    let entrypoint = super::entrypoints::entrypoint("acme", "ep_1", "a");
+    refused!(store.put_entrypoint(entrypoint.clone()).await, Error::Closed);
+    refused!(store.get_entrypoint(&scope, "ep_1").await, Error::Closed);
+    refused!(store.find_entrypoint(&acme, "a").await, Error::Closed);
+    refused!(store.update_entrypoint(entrypoint).await, Error::Closed);
+    refused!(store.remove_entrypoint(&acme, "ep_1", 1).await, Error::Closed);
+    refused!(store.list_entrypoints(&scope, &EntrypointQuery::default()).await, Error::Closed);
+    refused!(store.count_entrypoints(&acme).await, Error::Closed);
     refused!(store.put_lines(&run, &acme, vec![super::lines::line(ctx, "x")]).await, Error::Closed);
     refused!(store.read_lines(&scope, &run, 0, 1).await, Error::Closed);
 

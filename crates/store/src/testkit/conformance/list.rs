@@ -151,6 +151,19 @@ macro_rules! __conformance_cases {
                 a_removed_function_leaves_nothing;
                 functions_outlive_the_process;
             }
+            entrypoints {
+                an_entrypoint_comes_back_as_it_went_in;
+                an_address_belongs_to_one_entrypoint;
+                racing_registrations_share_no_address;
+                a_change_needs_the_revision;
+                racing_changes_lose_none;
+                what_the_system_shares_is_there_for_all;
+                foreign_entrypoints_do_not_exist;
+                lists_keep_every_condition;
+                lists_go_on_behind_a_place;
+                entrypoints_have_a_size;
+                entrypoints_outlive_the_process;
+            }
             lines {
                 lines_come_back_in_order;
                 lines_belong_to_a_run_of_the_tenant;

@@ -48,6 +48,8 @@ fn error_text(error: &Error) -> (&'static str, String) {
         Error::RunExists { .. } => "RunExists",
         Error::KeyExists { .. } => "KeyExists",
         Error::RequestExists { .. } => "RequestExists",
+        Error::EntrypointExists { .. } => "EntrypointExists",
+        Error::RevisionMoved { .. } => "RevisionMoved",
         Error::NotFound => "NotFound",
         Error::Fenced { .. } => "Fenced",
         Error::AuthorityHeld { .. } => "AuthorityHeld",
@@ -119,6 +121,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
         Op::Function(op) => op.apply(store).await,
+        Op::Entrypoint(op) => op.apply(store).await,
         _ => apply_rows(op, store, places).await,
     }
 }

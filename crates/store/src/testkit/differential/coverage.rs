@@ -45,7 +45,7 @@ const PARTS: [&str; 25] = [
 ];
 
 /// Refusals that random operations meet. The others need a store in trouble.
-const REFUSALS: [&str; 12] = [
+const REFUSALS: [&str; 14] = [
     "Conflict",
     "RunExists",
     "KeyExists",
@@ -58,10 +58,12 @@ const REFUSALS: [&str; 12] = [
     "DispatchMove",
     "LeaseLost",
     "CursorMoved",
+    "EntrypointExists",
+    "RevisionMoved",
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 20] = [
+const MUST_SHOW: [&str; 24] = [
     "read_run",
     "snapshot_at",
     "read_log",
@@ -82,6 +84,10 @@ const MUST_SHOW: [&str; 20] = [
     "get_alias",
     "list_aliases",
     "read_lines",
+    "get_entrypoint",
+    "find_entrypoint",
+    "list_entrypoints",
+    "count_entrypoints",
 ];
 
 impl Coverage {

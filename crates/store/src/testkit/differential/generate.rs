@@ -1,6 +1,7 @@
 //! The next random operation over a small universe: three tenants, four runs, three owners, few keys, so that
 //! operations meet. The model is asked where things stand, because blind guesses are nearly always refused.
 
+mod entrypoints;
 mod functions;
 mod streams;
 
@@ -212,7 +213,10 @@ pub(super) async fn next(
     if world.rng.one_in(2) {
         return other(&mut world).await;
     }
-    if world.rng.one_in(6) {
+    if world.rng.one_in(8) {
+        return Op::Entrypoint(entrypoints::next(&mut world).await);
+    }
+    if world.rng.one_in(5) {
         return Op::Function(functions::next(&mut world));
     }
     if let Some(repeated) = world.memory.append.clone()

@@ -6,6 +6,7 @@ use servo_canon::Digest;
 use servo_model::alert::AlertCode;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 
+use super::entrypoints::EntrypointOp;
 use super::functions::FunctionOp;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
@@ -153,6 +154,7 @@ pub(super) enum Op {
         limit: u32,
     },
     Function(FunctionOp),
+    Entrypoint(EntrypointOp),
     Import {
         row: RunRow,
         events: Vec<StoredEvent>,
@@ -252,6 +254,7 @@ impl Op {
             Op::DeleteRun { .. } => "delete_run",
             Op::TrimSystem { .. } => "trim_system",
             Op::Function(op) => op.kind(),
+            Op::Entrypoint(op) => op.kind(),
             Op::Import { .. } => "import_run",
         }
     }

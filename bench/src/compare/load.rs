@@ -1,0 +1,128 @@
+//! A closed loop of HTTP calls: so many lanes with a connection each, the next call after the answer to the last. The same
+//! for every subject. It repeats nothing: an answer that is no success ends the measurement.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, header};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Where a body names the execution; the first is 1.
+pub(crate) const NUMBER: &str = "{number}";
+
+/// What one call sends.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Call {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+    /// JSON, or nothing at all.
+    pub(crate) body: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Until {
+    Seconds(f64),
+    Calls(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) calls: usize,
+    pub(crate) per_second: f64,
+    /// Of each call, in microseconds.
+    pub(crate) times: Vec<f64>,
+}
+
+pub(crate) async fn run(address: SocketAddr, call: &Call, lanes: usize, until: Until) -> Result<Loaded> {
+    let (next, call) = (Arc::new(AtomicUsize::new(1)), Arc::new(call.clone()));
+    let mut connections = Vec::new();
+    for _ in 0..lanes {
+        connections.push(connect(address).await?);
+    }
+    let from = Instant::now();
+    let lane = |mut connection: SendRequest<Full<Bytes>>| {
+        let (next, call) = (next.clone(), call.clone());
+        async move {
+            let mut times = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let over = match until {
+                    Until::Seconds(seconds) => from.elapsed().as_secs_f64() >= seconds,
+                    Until::Calls(calls) => number > calls,
+                };
+                if over {
+                    return anyhow::Ok(times);
+                }
+                let began = Instant::now();
+                once(&mut connection, address, &call, number).await?;
+                times.push(began.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+    };
+    let tasks: Vec<_> = connections.into_iter().map(|connection| tokio::spawn(lane(connection))).collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await??);
+    }
+    let seconds = from.elapsed().as_secs_f64();
+    Ok(Loaded { calls: times.len(), per_second: times.len() as f64 / seconds, times })
+}
+
+async fn connect(address: SocketAddr) -> Result<SendRequest<Full<Bytes>>> {
+    let stream = tokio::net::TcpStream::connect(address).await.with_context(|| format!("connect to {address}"))?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+async fn once(
+    connection: &mut SendRequest<Full<Bytes>>,
+    address: SocketAddr,
+    call: &Call,
+    number: usize,
+) -> Result<()> {
+    let body = call.body.replace(NUMBER, &number.to_string());
+    let mut request = Request::post(&call.path).header(header::HOST, address.to_string());
+    if !body.is_empty() {
+        request = request.header(header::CONTENT_TYPE, "application/json");
+    }
+    for (name, value) in &call.headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Full::new(Bytes::from(body)))?;
+    let answered = async {
+        connection.ready().await?;
+        let (head, body) = connection.send_request(request).await?.into_parts();
+        anyhow::Ok((head, body.collect().await?.to_bytes()))
+    };
+    let (head, answer) = tokio::time::timeout(CALL_TIMEOUT, answered).await.context("no answer within a minute")??;
+    if !head.status.is_success() || head.headers.contains_key("x-amz-function-error") {
+        bail!("{} answered {}: {}", call.path, head.status, String::from_utf8_lossy(&answer));
+    }
+    Ok(())
+}
+
+/// One call outside any measurement, and its answer.
+pub(crate) async fn ask(method: reqwest::Method, url: &str, body: Option<&Value>) -> Result<Value> {
+    let client = reqwest::Client::builder().timeout(CALL_TIMEOUT).no_proxy().tls_certs_only([]).build()?;
+    let mut request = client.request(method, url).header(header::ACCEPT, "application/json");
+    if let Some(body) = body {
+        request = request.json(body);
+    }
+    let answer = request.send().await?;
+    let status = answer.status();
+    let text = answer.text().await?;
+    if !status.is_success() {
+        bail!("{url} answered {status}: {text}");
+    }
+    Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+}

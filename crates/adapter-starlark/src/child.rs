@@ -1,0 +1,175 @@
+//! A child as its parent sees it: pipes with bounded frames, limits that are set from outside, and how it ended.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::protocol::{ChildUsage, FromChild, PREFIX_BYTES, encode, lengths};
+use crate::spawner::Spawner;
+
+/// How long a child may take until it is ready; a machine under load takes its time to start a process.
+const READY: Duration = Duration::from_secs(30);
+/// How long the end of a process is waited for whose pipes are closed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS_BYTES: u64 = 8 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: process::Child,
+    pid: libc::pid_t,
+    input: ChildStdin,
+    output: ChildStdout,
+    errors: ChildStderr,
+    /// Of the address space before any user code ran.
+    vm_bytes: u64,
+    /// What this process may set at most, for memory and CPU time: the limits it has itself.
+    ceilings: [u64; 2],
+    pub(crate) usage: ChildUsage,
+    pub(crate) calls: u64,
+    pub(crate) is_loaded: bool,
+    _alive: Alive,
+}
+
+/// Counts the children that exist.
+#[derive(Debug)]
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn one(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How a process ended, as far as it can be told.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) signal: Option<i32>,
+    pub(crate) last_words: String,
+}
+
+impl Child {
+    pub(crate) async fn start(spawner: &Spawner, alive: &Arc<AtomicUsize>) -> io::Result<Self> {
+        let alive = Alive::one(alive);
+        let mut process = spawner.spawn().await?;
+        let missing = || io::Error::other("a child has no pipes");
+        let pid = process.id().and_then(|pid| libc::pid_t::try_from(pid).ok()).ok_or_else(missing)?;
+        let input = process.stdin.take().ok_or_else(missing)?;
+        let output = process.stdout.take().ok_or_else(missing)?;
+        let errors = process.stderr.take().ok_or_else(missing)?;
+        let mut child = Self {
+            process,
+            pid,
+            input,
+            output,
+            errors,
+            vm_bytes: 0,
+            ceilings: [hard_limit(pid, libc::RLIMIT_AS)?, hard_limit(pid, libc::RLIMIT_CPU)?],
+            usage: ChildUsage::default(),
+            calls: 0,
+            is_loaded: false,
+            _alive: alive,
+        };
+        match tokio::time::timeout(READY, child.receive()).await {
+            Ok(Ok((FromChild::Ready { vm_bytes }, _))) => child.vm_bytes = vm_bytes,
+            Ok(Ok(_)) => return Err(io::Error::other("a child began with something else than that it is ready")),
+            Ok(Err(_)) => {
+                let ended = child.end().await;
+                return Err(io::Error::other(format!("a child ended before it was ready: {}", ended.last_words)));
+            }
+            Err(_) => return Err(io::Error::other("a child was not ready in time")),
+        }
+        Ok(child)
+    }
+
+    /// Memory above what the child had before any user code, and CPU time above what it has used so far.
+    pub(crate) fn limit(&self, memory_mb: u64, cpu_ms: u64) -> io::Result<()> {
+        let memory = self.vm_bytes.saturating_add(memory_mb.saturating_mul(1024 * 1024));
+        let [memory_max, seconds_max] = self.ceilings;
+        set_limit(self.pid, libc::RLIMIT_AS, memory, memory_max)?;
+        // The child's own timer is exact and comes first; this one counts whole seconds and cannot be stopped from inside.
+        let seconds = (self.usage.cpu_total_us / 1_000).saturating_add(cpu_ms) / 1_000 + 2;
+        set_limit(self.pid, libc::RLIMIT_CPU, seconds, seconds_max)
+    }
+
+    /// How much of its address space earlier calls have left behind.
+    pub(crate) fn grown_bytes(&self) -> u64 {
+        self.usage.vm_bytes.saturating_sub(self.vm_bytes)
+    }
+
+    pub(crate) async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
+        let mut frame = encode(head, body.len()).map_err(io::Error::other)?;
+        if body.len() < 64 * 1024 {
+            frame.extend_from_slice(body);
+            return self.input.write_all(&frame).await;
+        }
+        self.input.write_all(&frame).await?;
+        self.input.write_all(body).await
+    }
+
+    /// Reads no more than a frame may have, and takes memory only for what has arrived.
+    pub(crate) async fn receive(&mut self) -> io::Result<(FromChild, Vec<u8>)> {
+        let mut prefix = [0; PREFIX_BYTES];
+        self.output.read_exact(&mut prefix).await?;
+        let too_large = || io::Error::new(io::ErrorKind::InvalidData, "a frame is too large");
+        let (head_len, body_len) = lengths(prefix).ok_or_else(too_large)?;
+        let mut head = Vec::new();
+        let mut body = Vec::new();
+        (&mut self.output).take(head_len as u64).read_to_end(&mut head).await?;
+        (&mut self.output).take(body_len as u64).read_to_end(&mut body).await?;
+        if head.len() < head_len || body.len() < body_len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let head = serde_json::from_slice(&head).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        Ok((head, body))
+    }
+
+    /// Waits for the process to end, kills it if it does not, and hears what it had to say.
+    pub(crate) async fn end(mut self) -> Ended {
+        drop(self.input);
+        let status = match tokio::time::timeout(LAST_WORDS, self.process.wait()).await {
+            Ok(status) => status.ok(),
+            Err(_) => {
+                // Fails only if it ended in this moment.
+                drop(self.process.start_kill());
+                None
+            }
+        };
+        let mut said = Vec::new();
+        let mut errors = self.errors.take(LAST_WORDS_BYTES);
+        drop(tokio::time::timeout(LAST_WORDS, errors.read_to_end(&mut said)).await);
+        Ended {
+            signal: status.and_then(|status| status.signal()),
+            last_words: String::from_utf8_lossy(&said).into_owned(),
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "std has no limits of other processes")]
+fn hard_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t) -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills a structure that we own.
+    let done = unsafe { libc::prlimit(pid, what, std::ptr::null(), &raw mut limit) };
+    if done == 0 { Ok(limit.rlim_max) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Only the soft limit: the next call may have another one. The child cannot raise it, since it may not call setrlimit.
+#[expect(unsafe_code, reason = "std has no limits of other processes")]
+fn set_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t, value: u64, max: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: value.min(max), rlim_max: max };
+    // SAFETY: the kernel reads a structure that we own.
+    let done = unsafe { libc::prlimit(pid, what, &raw const limit, std::ptr::null_mut()) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

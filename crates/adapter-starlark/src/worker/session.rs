@@ -1,0 +1,186 @@
+//! One call as the child sees it: what it was asked, what is recorded, in which context the program is, and the way to the
+//! parent.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use servo_canon::Digest;
+use servo_model::operation::OperationUpdate;
+use servo_replay::{BatchLimits, Ids, Journal, Operation, plan};
+use servo_wire::lambda::{self, Seconds, UPDATES_MAX};
+use starlark::any::ProvidesStaticType;
+use starlark::eval::Evaluator;
+
+use super::link::Link;
+use super::raised::{Raised, raise, wrong};
+use crate::protocol::{CallHead, FromChild, ToChild};
+
+#[derive(ProvidesStaticType)]
+pub(crate) struct Session {
+    pub(crate) link: Rc<RefCell<Link>>,
+    pub(crate) head: CallHead,
+    durable: Option<RefCell<Durable>>,
+    scopes: RefCell<Vec<Scope>>,
+    raised: RefCell<Option<Raised>>,
+    logged: Cell<usize>,
+}
+
+struct Durable {
+    journal: Journal,
+    queue: VecDeque<OperationUpdate>,
+}
+
+/// A context with ids of its own, or the body of a step, which has none.
+struct Scope {
+    ids: Ids,
+    step: Option<(String, u32)>,
+    drawn: u64,
+}
+
+impl Session {
+    pub(crate) fn new(link: Rc<RefCell<Link>>, head: CallHead, operations: Option<Vec<Operation>>) -> Self {
+        let durable = operations
+            .map(|operations| RefCell::new(Durable { journal: Journal::load(operations), queue: VecDeque::new() }));
+        let root = Scope { ids: Ids::new(None), step: None, drawn: 0 };
+        Self { link, head, durable, scopes: RefCell::new(vec![root]), raised: RefCell::new(None), logged: Cell::new(0) }
+    }
+
+    /// The session of a running evaluation.
+    pub(crate) fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Session> {
+        let extra: Option<&'a dyn starlark::any::AnyLifetime<'_>> = eval.extra;
+        extra.and_then(|extra| extra.downcast_ref::<Session>()).ok_or_else(|| wrong("ctx works only inside main"))
+    }
+
+    pub(crate) fn set_raised(&self, raised: Raised) {
+        *self.raised.borrow_mut() = Some(raised);
+    }
+
+    pub(crate) fn take_raised(&self) -> Option<Raised> {
+        self.raised.borrow_mut().take()
+    }
+
+    pub(crate) fn has_raised(&self) -> bool {
+        self.raised.borrow().is_some()
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable.is_some()
+    }
+
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.scopes.borrow().last().is_some_and(|scope| scope.step.is_some())
+    }
+
+    pub(crate) fn is_in_branch(&self) -> bool {
+        self.scopes.borrow().len() > 1
+    }
+
+    /// The context under which operations are recorded now.
+    pub(crate) fn context_id(&self) -> Option<String> {
+        self.scopes.borrow().last().and_then(|scope| scope.ids.parent().map(str::to_owned))
+    }
+
+    pub(crate) fn mint(&self) -> String {
+        self.scopes.borrow().last().map(|scope| scope.ids.mint()).unwrap_or_default()
+    }
+
+    pub(crate) fn enter_context(&self, id: &str) {
+        let ids = Ids::new(Some(id.to_owned()));
+        self.scopes.borrow_mut().push(Scope { ids, step: None, drawn: 0 });
+    }
+
+    pub(crate) fn enter_step(&self, id: &str, attempt: u32) {
+        let ids = Ids::new(self.context_id());
+        self.scopes.borrow_mut().push(Scope { ids, step: Some((id.to_owned(), attempt)), drawn: 0 });
+    }
+
+    pub(crate) fn leave(&self) {
+        self.scopes.borrow_mut().pop();
+    }
+
+    /// Bytes that look random and are the same on every replay of the same place. No record is needed for them.
+    pub(crate) fn draw(&self, kind: &str) -> [u8; 32] {
+        let mut scopes = self.scopes.borrow_mut();
+        let Some(scope) = scopes.last_mut() else { return [0; 32] };
+        scope.drawn += 1;
+        let (step, attempt) = scope.step.clone().unwrap_or_default();
+        let parent = scope.ids.parent().unwrap_or_default();
+        let parts = [&self.head.seed, kind, parent, &step, &attempt.to_string(), &scope.drawn.to_string()];
+        *Digest::of_parts(&parts, '\n').as_bytes()
+    }
+
+    /// Whether lines at this place were written by an earlier invocation already.
+    pub(crate) fn is_replaying(&self) -> bool {
+        let Some(durable) = &self.durable else { return false };
+        !self.is_in_step() && durable.borrow().journal.is_replaying(self.context_id().as_deref())
+    }
+
+    /// Counts a line against the limit of the call; false when there is no room left.
+    pub(crate) fn may_log(&self, bytes: usize) -> bool {
+        let logged = self.logged.get().saturating_add(bytes);
+        self.logged.set(logged);
+        logged <= self.head.log_bytes_max
+    }
+
+    pub(crate) fn journal<R>(&self, use_it: impl FnOnce(&mut Journal) -> R) -> starlark::Result<R> {
+        let Some(durable) = &self.durable else { return Err(wrong("this works only in workflows")) };
+        Ok(use_it(&mut durable.borrow_mut().journal))
+    }
+
+    /// Puts an update in line. It leaves with the next call, or at once when the line is long.
+    pub(crate) fn enqueue(&self, update: OperationUpdate) -> starlark::Result<()> {
+        let Some(durable) = &self.durable else { return Err(wrong("this works only in workflows")) };
+        let full = {
+            let mut durable = durable.borrow_mut();
+            durable.queue.push_back(update);
+            durable.queue.len() >= UPDATES_MAX
+        };
+        if full { self.flush() } else { Ok(()) }
+    }
+
+    /// Returns once everything in line is recorded.
+    pub(crate) fn flush(&self) -> starlark::Result<()> {
+        let Some(durable) = &self.durable else { return Ok(()) };
+        loop {
+            let batch: Vec<OperationUpdate> = {
+                let queue = &mut durable.borrow_mut().queue;
+                let count = plan(queue.iter(), BatchLimits::default());
+                queue.drain(..count).collect()
+            };
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let body = serde_json::to_vec(&batch).map_err(|error| wrong(error.to_string()))?;
+            self.link.borrow_mut().send(&FromChild::Checkpoint, &body);
+            self.accept()?;
+        }
+    }
+
+    /// What changed, page by page.
+    fn accept(&self) -> starlark::Result<()> {
+        loop {
+            let (head, body) = self.link.borrow_mut().receive();
+            let more = match head {
+                ToChild::Page { more } => more,
+                ToChild::Withdrawn => return Err(raise(self, Raised::Withdrawn)),
+                ToChild::Refused { error } => return Err(raise(self, Raised::Fatal(error))),
+                other => super::broken(&format!("expected a page, got {other:?}")),
+            };
+            for operation in read_page(&body) {
+                self.journal(|journal| journal.merge(operation))?;
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A page comes from our own process; one that cannot be read is a mistake of ours.
+pub(crate) fn read_page(body: &[u8]) -> Vec<Operation> {
+    match serde_json::from_slice::<Vec<lambda::Operation<Seconds>>>(body) {
+        Ok(operations) => operations.into_iter().map(lambda::Operation::with_time).collect(),
+        Err(error) => super::broken(&format!("a page cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,365 @@
+//! Runs of entrypoints: retried, undone, given up, opened again, and told things.
+
+use servo_machine::{Answer, Command, ExecutionCommand, Refusal, Signal, SignalKind, StartExecution};
+use servo_model::event::EventBody;
+use servo_model::execution::SIGNAL;
+use servo_model::invocation::{
+    Checkpointing, CompensationTrigger, EntrypointKind, EntrypointPin, ErrorCategory, Failure, InvocationMode,
+    InvocationStatus as S, RetryRule, errors,
+};
+use servo_model::operation::{ErrorObject, OperationAction as A, OperationStatus};
+use servo_model::{RunId, SignalId, StepId};
+
+use super::world::{World, callback, start, step, wait};
+
+fn pin(kind: EntrypointKind) -> EntrypointPin {
+    EntrypointPin {
+        id: "ep_1".to_owned(),
+        address: "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~a.b.c.v1~".to_owned(),
+        kind,
+        mode: InvocationMode::Async,
+        retry: RetryRule {
+            max_attempts: 3,
+            initial_delay_ms: 200,
+            max_delay_ms: 10_000,
+            backoff_permille: 2_000,
+            non_retryable_errors: vec!["gts.a.b.never.v1~".to_owned()],
+        },
+        on_failure: None,
+        on_cancel: None,
+        checkpointing: Checkpointing::Automatic,
+        max_suspension_seconds: Some(1_000),
+        dead_letter_grace_seconds: 100,
+        correlation_id: "c".to_owned(),
+        memory_limit_mb: 128,
+        compensates: None,
+        replay_of: None,
+    }
+}
+
+fn starting(pin: EntrypointPin) -> StartExecution {
+    let mut start = start(pin.kind == EntrypointKind::Workflow);
+    start.start.entrypoint = Some(Box::new(pin));
+    start
+}
+
+fn function() -> World {
+    let mut world = World::with(starting(pin(EntrypointKind::Function)));
+    world.invoke();
+    world
+}
+
+fn workflow(change: impl FnOnce(&mut EntrypointPin)) -> World {
+    let mut pin = pin(EntrypointKind::Workflow);
+    change(&mut pin);
+    let mut world = World::with(starting(pin));
+    world.invoke();
+    world
+}
+
+fn failed(category: ErrorCategory) -> Answer {
+    Answer::Failed(Some(Failure::new(errors::EXECUTION, category, "no").to_error()))
+}
+
+fn signal(world: &mut World, kind: SignalKind) -> Result<Vec<EventBody>, Refusal> {
+    let number = world.log.len();
+    let signal_id = SignalId::parse(&format!("s{number}")).unwrap();
+    let signal = Signal { signal_id, kind, by: "op".to_owned(), reason: None, denied: None };
+    world.execute(&Command::Signal(signal))
+}
+
+fn message(name: &str) -> SignalKind {
+    SignalKind::Message { name: name.to_owned(), payload: Some(format!("\"{name}\"")) }
+}
+
+fn awaits(id: &str, name: &str) -> servo_model::operation::OperationUpdate {
+    let mut update = callback(id, None, None);
+    update.name = Some(name.to_owned());
+    update.sub_type = Some(SIGNAL.to_owned());
+    update
+}
+
+/// SR-124, SR-125, SR-127: queued until its handler is called, then running, then at its end.
+#[test]
+fn a_run_is_queued_until_it_is_called() {
+    let mut world = World::with(starting(pin(EntrypointKind::Function)));
+    assert_eq!(world.state.visible(), S::Queued);
+    world.invoke();
+    assert_eq!(world.state.visible(), S::Running);
+    world.answer(Answer::Succeeded(Some("{}".to_owned()))).unwrap();
+    assert_eq!(world.state.visible(), S::Succeeded);
+}
+
+/// SR-045, SR-051, SR-054, SR-055: a function is tried again as a whole, stays running meanwhile, and ends with its last error.
+#[test]
+fn a_function_is_tried_again_by_its_policy() {
+    let mut world = function();
+    for (attempt, wait_ms) in [(1, 200), (2, 400)] {
+        world.answer(failed(ErrorCategory::Retryable)).unwrap();
+        assert_eq!(world.state.visible(), S::Running, "after attempt {attempt}");
+        assert!(world.dispatched.is_empty(), "not before its time");
+        let due = world.state.next_due(world.now).unwrap();
+        assert_eq!(due.as_millis() - world.now.as_millis(), wait_ms);
+        world.advance(1);
+        world.tick();
+        assert_eq!(world.dispatched.len(), 1);
+        world.invoke();
+    }
+    let last = Failure::new(errors::EXECUTION, ErrorCategory::Retryable, "the third").to_error();
+    world.answer(Answer::Failed(Some(last.clone()))).unwrap();
+    assert_eq!(world.state.visible(), S::Failed);
+    assert_eq!(world.execution().head.ended.as_ref().unwrap().error, Some(last));
+}
+
+/// SR-029, SR-048 to SR-050: neither by category nor by name.
+#[test]
+fn what_is_not_worth_it_is_not_tried_again() {
+    use ErrorCategory as C;
+    for category in [C::NonRetryable, C::ResourceLimit, C::Timeout, C::Canceled] {
+        let mut world = function();
+        world.answer(failed(category)).unwrap();
+        assert_eq!(world.state.visible(), S::Failed, "{category:?}");
+    }
+    let mut world = function();
+    let listed = Failure::new("gts.a.b.never.v1~", C::Retryable, "listed").to_error();
+    world.answer(Answer::Failed(Some(listed))).unwrap();
+    assert_eq!(world.state.visible(), S::Failed);
+    // Out of time is a failure of its own, also of a workflow, which is not called again.
+    for mut world in [function(), workflow(|_| {})] {
+        world.answer(Answer::Crashed(ErrorObject::new("Sandbox.Timedout", "too slow"))).unwrap();
+        assert_eq!(world.state.visible(), S::Failed);
+    }
+}
+
+/// A process that died says nothing about the workflow in it.
+#[test]
+fn a_lost_process_of_a_workflow_is_replaced() {
+    let mut world = workflow(|_| {});
+    world.answer(Answer::Crashed(ErrorObject::new("Runtime.ExitError", "killed"))).unwrap();
+    assert_eq!((world.state.visible(), world.dispatched.len()), (S::Running, 1));
+}
+
+/// SR-129, SR-131: a workflow waits, and goes on when what it waits for has come.
+#[test]
+fn a_workflow_is_suspended_while_it_waits() {
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![wait("w", 10)]).unwrap();
+    world.answer(Answer::Pending).unwrap();
+    assert_eq!(world.state.visible(), S::Suspended);
+    world.advance(10);
+    world.tick();
+    assert_eq!(world.state.visible(), S::Running);
+}
+
+/// SR-055: waiting for the next try of a step is no suspension.
+#[test]
+fn a_step_between_two_tries_does_not_suspend_its_run() {
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![step("a", A::Start), step("a", A::Retry)]).unwrap();
+    world.answer(Answer::Pending).unwrap();
+    assert_eq!(world.state.visible(), S::Running);
+}
+
+/// SR-100, SR-133: suspended for too long is failed, by itself and by control.
+#[test]
+fn a_suspension_has_an_end() {
+    for by_control in [false, true] {
+        let mut world = workflow(|_| {});
+        world.checkpoint(vec![wait("w", 100_000)]).unwrap();
+        world.answer(Answer::Pending).unwrap();
+        if by_control {
+            signal(&mut world, SignalKind::Pause).unwrap();
+        }
+        assert_eq!(world.state.visible(), S::Suspended);
+        world.advance(999);
+        world.tick();
+        assert_eq!(world.state.visible(), S::Suspended);
+        assert!(world.state.next_due(world.now).is_some(), "somebody will look");
+        world.advance(1);
+        world.tick();
+        assert_eq!(world.state.visible(), S::Failed);
+        let ended = world.execution().head.ended.clone().unwrap();
+        assert_eq!(Failure::of(&ended.error.unwrap()).category, ErrorCategory::Timeout);
+    }
+}
+
+/// SR-136, SR-149: without a handler a failed run rests for its grace and is then given up.
+#[test]
+fn a_failed_run_rests_and_is_then_a_dead_letter() {
+    let mut world = function();
+    world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+    assert_eq!(world.state.next_due(world.now), Some(world.now.plus(std::time::Duration::from_secs(100))));
+    world.advance(99);
+    assert!(world.tick().is_empty());
+    world.advance(1);
+    world.tick();
+    assert_eq!(world.state.visible(), S::DeadLettered);
+    assert_eq!(world.state.next_due(world.now), None);
+    assert!(world.tick().is_empty(), "once");
+}
+
+/// SR-134, SR-389, SR-398: a retry queues the same run, which forgets its end and its attempts.
+#[test]
+fn a_failed_run_is_tried_again() {
+    let mut world = function();
+    world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+    signal(&mut world, SignalKind::RetryRun).unwrap();
+    assert_eq!(world.state.visible(), S::Queued);
+    let head = &world.execution().head;
+    assert!(head.ended.is_none() && head.begun_at.is_none() && head.failures == 0);
+    world.execute(&Command::Begin).unwrap();
+    assert_eq!(world.dispatched, [("handler".to_owned(), 2)]);
+    assert_eq!(world.state.visible(), S::Queued);
+    world.invoke();
+    world.answer(Answer::Succeeded(Some("{}".to_owned()))).unwrap();
+    assert_eq!(world.state.visible(), S::Succeeded);
+    assert!(signal(&mut world, SignalKind::RetryRun).is_err(), "only what has failed");
+}
+
+/// SR-230: what a workflow has done stands; what failed is done anew, also under the same operation ids.
+#[test]
+fn a_retried_workflow_goes_on_behind_its_last_success() {
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).unwrap();
+    world.checkpoint(vec![step("b", A::Start), step("b", A::Fail)]).unwrap();
+    world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+    world.advance(100);
+    world.tick();
+    assert_eq!(world.state.visible(), S::DeadLettered, "a dead letter can be redriven");
+    signal(&mut world, SignalKind::RetryRun).unwrap();
+    world.execute(&Command::Begin).unwrap();
+    world.invoke();
+    assert_eq!(world.operation("a").status, OperationStatus::Succeeded);
+    assert!(world.execution().operation("b").is_none());
+    world.checkpoint(vec![step("b", A::Start), step("b", A::Succeed)]).unwrap();
+    world.answer(Answer::Succeeded(Some("{}".to_owned()))).unwrap();
+    assert_eq!(world.state.visible(), S::Succeeded);
+}
+
+/// RETRY_STEP and SKIP_STEP of a run that has failed, by the step's name.
+#[test]
+fn a_failed_step_is_tried_again_or_skipped() {
+    let named = |id: &str, action: A| {
+        let mut update = step(id, action);
+        update.name = Some("ship".to_owned());
+        update
+    };
+    let ship = || StepId::parse("ship").unwrap();
+    for skip in [false, true] {
+        let mut world = workflow(|_| {});
+        world.checkpoint(vec![named("b", A::Start), named("b", A::Fail)]).unwrap();
+        world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+        let kind = if skip { SignalKind::SkipStep(ship()) } else { SignalKind::RetryStep(ship()) };
+        signal(&mut world, kind).unwrap();
+        assert_eq!(world.state.visible(), S::Queued);
+        let stands = world.execution().operation("b").map(|operation| operation.status);
+        assert_eq!(stands, skip.then_some(OperationStatus::Succeeded));
+    }
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![named("b", A::Start), named("b", A::Succeed)]).unwrap();
+    world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+    assert!(signal(&mut world, SignalKind::RetryStep(ship())).is_err(), "it has not failed");
+    assert!(signal(&mut world, SignalKind::RetryStep(StepId::parse("x").unwrap())).is_err());
+}
+
+/// SR-135, SR-137, SR-150: undone by the handler of its own end, in the same decision as that end.
+#[test]
+fn a_run_is_undone_by_the_handler_of_its_end() {
+    let handler = || Some("gts.h".to_owned());
+    let cases = [
+        (handler(), None, true, Some(CompensationTrigger::Failure)),
+        (None, handler(), true, None),
+        (None, handler(), false, Some(CompensationTrigger::Cancellation)),
+        (handler(), None, false, None),
+    ];
+    for (on_failure, on_cancel, fails, trigger) in cases {
+        let mut world = workflow(|pin| (pin.on_failure, pin.on_cancel) = (on_failure, on_cancel));
+        if fails {
+            world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+        } else {
+            signal(&mut world, SignalKind::Cancel).unwrap();
+        }
+        let begun = world.execution().head.compensation.as_ref().map(|compensation| compensation.trigger);
+        assert_eq!(begun, trigger);
+        assert_eq!(world.state.visible() == S::Compensating, trigger.is_some());
+        assert_eq!(world.dispatched.iter().any(|(step, _)| step == "compensate"), trigger.is_some());
+        assert_eq!(world.state.dead_letter_at().is_some(), fails && trigger.is_none());
+    }
+}
+
+/// SR-138, SR-139, SR-146, SR-185: undone, or given up; told twice is told once; and nobody interferes.
+#[test]
+fn undoing_ends_well_or_as_a_dead_letter() {
+    let undoing = || {
+        let mut world = workflow(|pin| pin.on_failure = Some("gts.h".to_owned()));
+        world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+        world
+    };
+    let run_id = || Some(RunId::parse("inv_2").unwrap());
+    for (error, status) in [(None, S::Compensated), (Some(ErrorObject::new("No", "no")), S::DeadLettered)] {
+        let mut world = undoing();
+        for kind in [SignalKind::Cancel, SignalKind::RetryRun, SignalKind::Pause] {
+            assert!(signal(&mut world, kind).is_err());
+        }
+        let told = ExecutionCommand::Compensated { run_id: run_id(), error: error.clone() };
+        world.run(told.clone()).unwrap();
+        assert_eq!(world.state.visible(), status);
+        assert!(world.run(told).unwrap().is_empty());
+    }
+    let told = ExecutionCommand::Compensated { run_id: run_id(), error: None };
+    assert!(workflow(|_| {}).run(told).is_err(), "nobody undoes it");
+}
+
+/// The run that undoes another one tells it of its end.
+#[test]
+fn a_handlers_end_is_passed_on() {
+    let mut handler = pin(EntrypointKind::Function);
+    let run_id = RunId::parse("inv_0").unwrap();
+    handler.compensates = Some(servo_model::invocation::Compensates { run_id, trigger: CompensationTrigger::Failure });
+    let mut world = World::with(starting(handler));
+    world.invoke();
+    world.answer(Answer::Succeeded(None)).unwrap();
+    assert_eq!(world.dispatched, [("join".to_owned(), 1)]);
+}
+
+/// SR-222, SR-387: a function neither waits nor is suspended nor told anything.
+#[test]
+fn a_function_is_not_suspended() {
+    for kind in [SignalKind::Pause, message("m")] {
+        let mut world = function();
+        let facts = signal(&mut world, kind).unwrap();
+        assert!(matches!(facts.as_slice(), [EventBody::SignalRejected(_)]), "{facts:?}");
+        assert_eq!(world.state.visible(), S::Running);
+    }
+}
+
+/// A message answers whoever waits for its name, and only once.
+#[test]
+fn a_message_answers_the_oldest_wait_of_its_name() {
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![awaits("x", "other"), awaits("a", "go"), awaits("b", "go")]).unwrap();
+    world.answer(Answer::Pending).unwrap();
+    signal(&mut world, message("go")).unwrap();
+    assert_eq!(world.dispatched, [("handler".to_owned(), 2)]);
+    let status = |world: &World, id: &str| world.operation(id).status;
+    assert_eq!(status(&world, "a"), OperationStatus::Succeeded);
+    assert_eq!(world.operation("a").result.as_deref(), Some("\"go\""));
+    assert_eq!((status(&world, "b"), status(&world, "x")), (OperationStatus::Started, OperationStatus::Started));
+    assert!(world.execution().head.messages.is_empty());
+}
+
+/// A message that comes early is kept, and answers the wait that comes later, each one wait.
+#[test]
+fn an_early_message_waits_for_its_wait() {
+    let mut world = workflow(|_| {});
+    signal(&mut world, message("go")).unwrap();
+    signal(&mut world, message("go")).unwrap();
+    assert!(world.dispatched.is_empty(), "nobody waits");
+    world.checkpoint(vec![awaits("a", "go"), awaits("x", "other")]).unwrap();
+    assert_eq!(world.operation("a").status, OperationStatus::Succeeded);
+    assert_eq!(world.execution().head.messages.len(), 1);
+    world.checkpoint(vec![awaits("b", "go"), awaits("c", "go")]).unwrap();
+    assert_eq!(world.operation("b").status, OperationStatus::Succeeded);
+    assert_eq!(world.operation("c").status, OperationStatus::Started);
+    assert!(world.execution().head.messages.is_empty());
+}
