@@ -18,11 +18,11 @@ pub(super) fn request(operation: &Operation) -> Option<Value> {
         "registerEntrypoint" | "validateEntrypoint" | "updateEntrypoint" => reference("EntrypointDocument"),
         "setEntrypointStatus" => {
             let actions = EntrypointStatusAction::ALL.map(EntrypointStatusAction::as_str);
-            json!({"type": "object", "additionalProperties": false, "required": ["action"],
+            json!({"type": "object", "required": ["action"],
                    "properties": {"action": {"type": "string", "enum": actions}}})
         }
         "startInvocation" => reference("InvocationRequest"),
-        "controlInvocation" => json!({"type": "object", "additionalProperties": false, "required": ["action"],
+        "controlInvocation" => json!({"type": "object", "required": ["action"],
             "properties": {"action": {"type": "string", "enum": InvocationControlAction::NAMES},
                            "step_id": {"type": "string", "description": "The step of retry_step and skip_step."}}}),
         "signalInvocation" => reference("InvocationSignal"),
@@ -46,7 +46,8 @@ pub(super) fn responses(operation: &Operation) -> Value {
     };
     let ok = |schema: &str| Some(content(JSON, reference(schema)));
     let list = |schema: &str| {
-        let properties = json!({"items": {"type": "array", "items": reference(schema)}, "page_info": reference("PageInfo")});
+        let properties =
+            json!({"items": {"type": "array", "items": reference(schema)}, "page_info": reference("PageInfo")});
         Some(content(JSON, json!({"type": "object", "required": ["items", "page_info"], "properties": properties})))
     };
     let mut refused: Vec<u16> = vec![400, 401, 403, 404, 405, 429, 500];
@@ -74,7 +75,11 @@ pub(super) fn responses(operation: &Operation) -> Value {
         }
         "startInvocation" => {
             put("201", "Started; a synchronous call has waited for the end.", ok("InvocationResult"));
-            put("200", "Nothing was started: a dry run, a cached result, or the run of the same key.", ok("InvocationResult"));
+            put(
+                "200",
+                "Nothing was started: a dry run, a cached result, or the run of the same key.",
+                ok("InvocationResult"),
+            );
             refused.extend([409, 413, 422]);
         }
         "listInvocations" => {

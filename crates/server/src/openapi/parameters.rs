@@ -11,7 +11,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Value> {
     match operation.id {
         "listEntrypoints" => {
             all.extend(list());
-            all.push(query("entrypoint_id_prefix", "Addresses that begin so; may end in `*`.", json!({"type": "string"})));
+            all.push(query(
+                "entrypoint_id_prefix",
+                "Addresses that begin so; may end in `*`.",
+                json!({"type": "string"}),
+            ));
             all.push(query("tenant_id", "The caller's own, or nothing is found.", json!({"type": "string"})));
             let statuses = DefinitionStatus::ALL.map(DefinitionStatus::as_str);
             all.push(query("status", "In this status.", json!({"type": "string", "enum": statuses})));
@@ -31,7 +35,11 @@ pub(super) fn of(operation: &Operation) -> Vec<Value> {
         "countInvocations" => all.extend(whose()),
         "getInvocationTimeline" => {
             all.extend(cut());
-            all.push(header("Last-Event-ID", "Where a stream that broke off was.", json!({"type": "integer", "minimum": 0})));
+            all.push(header(
+                "Last-Event-ID",
+                "Where a stream that broke off was.",
+                json!({"type": "integer", "minimum": 0}),
+            ));
         }
         "startInvocation" => {
             let schema = json!({"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX});
@@ -62,8 +70,16 @@ fn path(operation: &Operation, name: &str) -> Value {
 
 fn list() -> Vec<Value> {
     let mut all = vec![
-        query("$filter", "eq, ne, lt, le, gt, ge, in, and, or, not; texts in single quotes, times bare.", json!({"type": "string", "maxLength": 4096})),
-        query("$orderby", "Fields with `asc` or `desc`, separated by commas.", json!({"type": "string", "maxLength": 512})),
+        query(
+            "$filter",
+            "eq, ne, lt, le, gt, ge, in, and, or, not; texts in single quotes, times bare.",
+            json!({"type": "string", "maxLength": 4096}),
+        ),
+        query(
+            "$orderby",
+            "Fields with `asc` or `desc`, separated by commas.",
+            json!({"type": "string", "maxLength": 512}),
+        ),
     ];
     all.extend(cut());
     all
@@ -73,7 +89,11 @@ fn cut() -> Vec<Value> {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT});
     vec![
         query("limit", "Items per page.", limit),
-        query("cursor", "From `page_info` of an earlier page of the same list.", json!({"type": "string", "maxLength": 4096})),
+        query(
+            "cursor",
+            "From `page_info` of an earlier page of the same list.",
+            json!({"type": "string", "maxLength": 4096}),
+        ),
     ]
 }
 

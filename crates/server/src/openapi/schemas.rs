@@ -74,7 +74,7 @@ fn own() -> Vec<(&'static str, Value)> {
         ),
         (
             "InvocationRequest",
-            json!({"type": "object", "additionalProperties": false, "required": ["entrypoint_id"], "properties": {
+            json!({"type": "object", "required": ["entrypoint_id"], "properties": {
                 "entrypoint_id": address, "mode": {"type": ["string", "null"], "enum": ["sync", "async", null]},
                 "params": {"type": ["object", "null"]}, "dry_run": {"type": ["boolean", "null"], "default": false}}}),
         ),
@@ -97,13 +97,13 @@ fn own() -> Vec<(&'static str, Value)> {
         ),
         (
             "InvocationSignal",
-            json!({"type": "object", "additionalProperties": false, "required": ["signal_id", "name"], "properties": {
+            json!({"type": "object", "required": ["signal_id", "name"], "properties": {
                 "signal_id": {"type": "string", "description": "The same id again changes nothing."},
                 "name": {"type": "string", "minLength": 1, "maxLength": 128}, "payload": {}}}),
         ),
         (
             "BulkControl",
-            json!({"type": "object", "additionalProperties": false, "required": ["action", "filter"], "properties": {
+            json!({"type": "object", "required": ["action", "filter"], "properties": {
                 "action": {"type": "string", "enum": InvocationControlAction::NAMES}, "step_id": text(),
                 "filter": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "As `$filter` of the list."},
                 "max_items": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 100},

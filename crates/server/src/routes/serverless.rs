@@ -38,8 +38,7 @@ pub(super) fn router(app: &App) -> Router<App> {
         .route("/types/{id}", get(types::show))
         .layer(from_fn_with_state(app.clone(), request::limit));
     // Outside the limit: a call that waits for its run must not keep out what ends it.
-    let waiting =
-        calls.route("/invocations", post(invocations::start)).route("/invocations:bulk", post(bulk::control));
+    let waiting = calls.route("/invocations", post(invocations::start)).route("/invocations:bulk", post(bulk::control));
     Router::new().nest(PREFIX, waiting)
 }
 

@@ -4,10 +4,10 @@ use axum::Json as Body;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 use servo_entrypoint::odata::{Filter, INVOCATIONS};
-use servo_entrypoint::{BulkControl, InvocationListFilter, PageQuery};
+use servo_entrypoint::validate::requests;
+use servo_entrypoint::{BulkControl, InvocationListFilter, PageQuery, ValidationIssue};
 
 use super::fields::Fields;
-use super::invocations::take_action;
 use super::refused::{Answer, Refused};
 use super::shown;
 use crate::app::App;
@@ -26,8 +26,8 @@ pub(super) async fn control(
     Operator(ctx): Operator,
     Json(document): Json<Map<String, Value>>,
 ) -> Answer<Body<Value>> {
+    let action = requests::control_action(&Value::Object(document.clone()))?;
     let mut fields = Fields::new(document);
-    let action = take_action(&mut fields);
     let filter = match fields.needed_text("filter") {
         text if text.is_empty() => None,
         text => Filter::parse(&text, &INVOCATIONS).map_err(|error| fields.wrong("filter", error.to_string())).ok(),
@@ -39,8 +39,9 @@ pub(super) async fn control(
         fields.wrong("per_second", format!("at this rate it takes more than {SECONDS_MAX} s; take fewer max_items"));
     }
     fields.done()?;
-    let (Some(action), Some(filter)) = (action, filter) else {
-        return Err(Refused::bad_request("filter: name the invocations, such as `status eq 'failed'`"));
+    let Some(filter) = filter else {
+        let message = "name the invocations, such as `status eq 'failed'`";
+        return Err(Refused::invalid(ValidationIssue::new("missing_field", "$.filter", message)));
     };
     let page = PageQuery { filter: Some(filter), ..PageQuery::default() };
     let name = action.as_str();

@@ -7,12 +7,10 @@ use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 use servo_entrypoint::odata::ENTRYPOINTS;
-use servo_entrypoint::{
-    DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction, OwnerType,
-};
+use servo_entrypoint::validate::requests;
+use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, OwnerType};
 use servo_model::SecurityContext;
 
-use super::fields::Fields;
 use super::refused::{Answer, Refused};
 use super::{query, shown, split_action};
 use crate::app::App;
@@ -108,16 +106,7 @@ pub(super) async fn act(
     let (id, "status") = split_action(&text)? else {
         return Err(Refused::not_found("the action of an entrypoint is `:status`"));
     };
-    let mut fields = Fields::new(document);
-    let words = EntrypointStatusAction::ALL.map(EntrypointStatusAction::as_str);
-    let clean = fields.is_clean();
-    let action = fields.word("action", &words, EntrypointStatusAction::parse);
-    if action.is_none() && clean == fields.is_clean() {
-        fields.missing("action", &words.join(", "));
-    }
-    fields.done()?;
-    // Without an action `done` has refused.
-    let Some(action) = action else { return Err(Refused::bad_request("there is no action")) };
+    let action = requests::status_action(&Value::Object(document))?;
     let address = address(&app, &ctx, id).await?;
     let entrypoint = app.serverless.update_entrypoint_status(&ctx, &address, action).await?;
     audit(&ctx, &format!("entrypoint.{}", action.as_str()), id);

@@ -1,5 +1,4 @@
-//! The members of a small request body, taken one by one, so that one answer names all that is wrong with it. Members that
-//! nobody asked for are refused: a misspelt `dry_run` must not start a run.
+//! The members of a small request body, taken one by one, so that one answer names all that is wrong with it.
 
 use serde_json::{Map, Value};
 use servo_entrypoint::{RuntimeErrorPayload, ValidationError, ValidationIssue};
@@ -21,11 +20,11 @@ impl Fields {
     }
 
     /// Whatever stands there; `null` when nothing does.
-    pub(super) fn any(&mut self, name: &str) -> Value {
+    fn any(&mut self, name: &str) -> Value {
         self.members.remove(name).unwrap_or_default()
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+    fn text(&mut self, name: &str) -> Option<String> {
         match self.any(name) {
             Value::Null => None,
             Value::String(text) => Some(text),
@@ -69,37 +68,12 @@ impl Fields {
         number
     }
 
-    /// One of the words, if it is there.
-    pub(super) fn word<T>(&mut self, name: &str, words: &[&str], parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = self.text(name)?;
-        let parsed = parse(&text);
-        if parsed.is_none() {
-            let message = format!("`{}` is none of the values", text.chars().take(64).collect::<String>());
-            let issue = ValidationIssue::new("schema_mismatch", format!("$.{name}"), message);
-            self.issues.push(issue.suggest(format!("one of: {}", words.join(", "))));
-        }
-        parsed
-    }
-
     pub(super) fn wrong(&mut self, name: &str, message: impl Into<String>) {
         self.issue("invalid_value", name, message);
     }
 
-    pub(super) fn missing(&mut self, name: &str, values: &str) {
-        let issue = ValidationIssue::new("missing_field", format!("$.{name}"), "this is missing");
-        self.issues.push(issue.suggest(format!("one of: {values}")));
-    }
-
-    pub(super) fn is_clean(&self) -> bool {
-        self.issues.is_empty()
-    }
-
-    /// Refuses all that was found wrong, and what is left.
-    pub(super) fn done(mut self) -> Answer<()> {
-        let unknown: Vec<String> = self.members.keys().take(20).cloned().collect();
-        for name in unknown {
-            self.issue("unknown_field", &name, "there is no such field here");
-        }
+    /// Refuses all that was found wrong.
+    pub(super) fn done(self) -> Answer<()> {
         if self.issues.is_empty() {
             return Ok(());
         }

@@ -8,13 +8,12 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use servo_entrypoint::cache::KEY_CHARS_MAX;
 use servo_entrypoint::odata::INVOCATIONS;
+use servo_entrypoint::validate::requests;
 use servo_entrypoint::{
-    InvocationControlAction as Action, InvocationListFilter, InvocationMode, InvocationRequest, InvocationSignal,
-    InvocationStatus,
+    InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus,
 };
 use servo_model::SecurityContext;
 
-use super::fields::Fields;
 use super::refused::{Answer, Refused};
 use super::{query, shown, split_action};
 use crate::app::App;
@@ -34,15 +33,8 @@ pub(super) async fn start(
     headers: HeaderMap,
     Json(document): Document,
 ) -> Answer<Response> {
-    let mut fields = Fields::new(document);
-    let request = InvocationRequest {
-        entrypoint_id: fields.needed_text("entrypoint_id"),
-        mode: fields.word("mode", &["sync", "async"], InvocationMode::parse),
-        params: fields.any("params"),
-        dry_run: fields.flag("dry_run"),
-        idempotency_key: idempotency_key(&headers)?,
-    };
-    fields.done()?;
+    let idempotency_key = idempotency_key(&headers)?;
+    let request = InvocationRequest { idempotency_key, ..requests::start(&Value::Object(document))? };
     let result = app.serverless.start_invocation(&ctx, request).await?;
     let answer = Body(shown::result(&ctx, &result));
     if result.dry_run || result.cached || result.repeated {
@@ -127,12 +119,8 @@ pub(super) async fn act(
 }
 
 async fn control(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
-    let mut fields = Fields::new(document);
-    let action = take_action(&mut fields);
-    fields.done()?;
-    // Without an action `done` has refused.
-    let Some(action) = action else { return Err(Refused::bad_request("there is no action")) };
-    let is_new = action == Action::Replay;
+    let action = requests::control_action(&Value::Object(document))?;
+    let is_new = action == InvocationControlAction::Replay;
     let name = action.as_str();
     let record = app.serverless.control_invocation(ctx, &id.to_owned(), action).await?;
     audit(ctx, &format!("invocation.{name}"), id);
@@ -143,35 +131,8 @@ async fn control(app: &App, ctx: &SecurityContext, id: &str, document: Map<Strin
     Ok(answer.into_response())
 }
 
-/// `action`, and the step that some actions are about.
-pub(super) fn take_action(fields: &mut Fields) -> Option<Action> {
-    let was_clean = fields.is_clean();
-    let name = fields.word("action", &Action::NAMES, |text| Action::NAMES.into_iter().find(|name| *name == text));
-    let Some(name) = name else {
-        if was_clean && fields.is_clean() {
-            fields.missing("action", &Action::NAMES.join(", "));
-        }
-        return None;
-    };
-    match name {
-        "retry_step" => Some(Action::RetryStep { step_id: fields.needed_text("step_id") }),
-        "skip_step" => Some(Action::SkipStep { step_id: fields.needed_text("step_id") }),
-        "cancel" => Some(Action::Cancel),
-        "suspend" => Some(Action::Suspend),
-        "resume" => Some(Action::Resume),
-        "retry" => Some(Action::Retry),
-        _ => Some(Action::Replay),
-    }
-}
-
 async fn signal(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
-    let mut fields = Fields::new(document);
-    let signal = InvocationSignal {
-        signal_id: fields.needed_text("signal_id"),
-        name: fields.needed_text("name"),
-        payload: fields.any("payload"),
-    };
-    fields.done()?;
+    let signal = requests::signal(&Value::Object(document))?;
     let record = app.serverless.signal_invocation(ctx, &id.to_owned(), signal).await?;
     audit(ctx, "invocation.signal", id);
     Ok(Body(shown::record(ctx, &record)).into_response())

@@ -105,7 +105,8 @@ impl Follow {
         }
         let status = self.app.serverless.get_invocation(&self.ctx, &self.id).await?.status;
         let timeline = self.app.serverless.get_invocation_timeline(&self.ctx, &self.id).await?;
-        let news: String = timeline.iter().enumerate().skip(self.seen).map(|(at, event)| frame(at + 1, event)).collect();
+        let news: String =
+            timeline.iter().enumerate().skip(self.seen).map(|(at, event)| frame(at + 1, event)).collect();
         self.seen = self.seen.max(timeline.len());
         if !news.is_empty() {
             if !has_ended(status) {
