@@ -108,7 +108,7 @@ pub(super) fn address(name: &str, workflow: bool) -> String {
 fn document(args: &SourceArgs) -> Result<Value, Failure> {
     let text = input::read(&args.file)?;
     if args.file.extension().is_some_and(|extension| extension == "star") {
-        return from_code(text, args);
+        return from_code(&text, args);
     }
     if args.name.is_some() || args.workflow || args.params_schema.is_some() {
         return Err(Failure::usage("--name, --workflow and --params-schema are for code")
@@ -121,7 +121,7 @@ fn parse(file: &Path, text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-fn from_code(source: String, args: &SourceArgs) -> Result<Value, Failure> {
+fn from_code(source: &str, args: &SourceArgs) -> Result<Value, Failure> {
     let Some(name) = &args.name else {
         return Err(Failure::usage("code needs a name").hint("add --name vendor.app.tax"));
     };
