@@ -16,7 +16,7 @@ mod subject;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Parser, ValueEnum};
 
 use calm::Calm;
@@ -118,17 +118,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let loading = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // As many as the peer's program has.
     let working = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    if wanted(Part::Http) {
-        loading.block_on(http::run(&plan, &dir, &mut calm, &mut report))?;
-    }
-    if wanted(Part::Embedded) {
-        working.block_on(embedded::run(&plan, &dir, &mut calm, &mut report))?;
-    }
-    if wanted(Part::Recovery) {
-        loading.block_on(recovery::run(&plan, &dir, &mut calm, &mut report))?;
-    }
-    if wanted(Part::Replay) {
-        working.block_on(replay::run(&plan, &dir, &mut calm, &mut report))?;
+    let mut failed = Vec::new();
+    for part in [Part::Http, Part::Embedded, Part::Recovery, Part::Replay].into_iter().filter(|part| wanted(*part)) {
+        let (plan, dir, calm, report) = (&plan, dir.as_path(), &mut calm, &mut report);
+        let measured = match part {
+            Part::Http => loading.block_on(http::run(plan, dir, calm, report)),
+            Part::Embedded => working.block_on(embedded::run(plan, dir, calm, report)),
+            Part::Recovery => loading.block_on(recovery::run(plan, dir, calm, report)),
+            Part::Replay => working.block_on(replay::run(plan, dir, calm, report)),
+        };
+        // Minutes of measuring are not thrown away because a later part fails.
+        failed.extend(measured.err().map(|error| format!("{part:?}: {error:#}")));
     }
     calm.tell(&mut report);
     if args.json {
@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     } else {
         println!("{}", report.table());
     }
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { bail!("not everything could be measured: {}", failed.join("; ")) }
 }
 
 #[cfg(test)]

@@ -51,6 +51,9 @@ pub(crate) fn create(run: usize) -> Append {
         quarantined: None,
         name: None,
         outcome: None,
+        invocation: false,
+        mode: None,
+        correlation_id: None,
     });
     stream.events.push(event(run, 1));
     Append::one(stream)

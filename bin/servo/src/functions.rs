@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Settings, WorkerCommand};
+use servo_adapter::{CapturedLine, LineSink};
+use servo_adapter_lambda::{LambdaHandlers, Settings, WorkerCommand};
+use servo_adapter_starlark::Starlark;
 use servo_cli::{Failure, exit};
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunId, TenantId};
@@ -26,6 +28,7 @@ const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "N
 
 pub(crate) struct Functions {
     pub(crate) handlers: Arc<LambdaHandlers>,
+    pub(crate) starlark: Arc<Starlark>,
     lines: mpsc::Receiver<CapturedLine>,
 }
 
@@ -43,6 +46,8 @@ impl LineSink for Sink {
 impl Functions {
     pub(crate) fn new(config: &Config, address: SocketAddr, encrypted: bool) -> Result<Self, Failure> {
         let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
+        let sink: Arc<dyn LineSink> = Arc::new(Sink(sender));
+        let starlark = crate::code::starlark(&config.serverless, sink.clone())?;
         let FunctionsConfig { listen_ip, addresses } = &config.functions;
         let settings = Settings {
             listen_ip: *listen_ip,
@@ -56,14 +61,14 @@ impl Functions {
         let scheme = if encrypted { "https" } else { "http" };
         let handlers = LambdaHandlers::new(servo_adapter_lambda::Parts {
             now: Arc::new(|| SystemClock.now()),
-            lines: Arc::new(Sink(sender)),
+            lines: sink.clone(),
             api_url: format!("{scheme}://{}", reachable(address)),
             place: config.runtime.place.clone(),
             environment: environment.collect(),
             settings,
         });
         let handlers = handlers.map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
-        Ok(Self { handlers: Arc::new(handlers), lines })
+        Ok(Self { handlers: Arc::new(handlers), starlark, lines })
     }
 
     /// Stores lines from now on, and opens the addresses of functions whose workers ask for work.

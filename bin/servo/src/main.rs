@@ -3,6 +3,7 @@
 //! `servo-cli` parses every command and executes those that talk to a server. What is left comes back here: starting a
 //! server (`start`), and commands that open a data folder themselves (`folder`, `doctor`).
 
+mod code;
 mod config;
 mod dev;
 mod doctor;
@@ -25,6 +26,10 @@ use servo_cli::{Cli, Failure, Global, Local, Next, Out, exit};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // A child that runs sandboxed code: no command of people, and nothing else of this program is set up for it.
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == code::WORKER) {
+        return servo_adapter_starlark::worker_main();
+    }
     let cli = Cli::parse();
     let out = Out::new(&cli.global);
     // Two workers are enough: the store has threads of its own, and every one costs memory.

@@ -16,6 +16,7 @@ use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::code::{self, AllHandlers};
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
 use crate::stores::Opened;
@@ -54,17 +55,19 @@ pub(crate) async fn run(
         tasks: tasks.clone(),
         bus,
         adapters: adapters(&config.engines),
-        handlers: functions.handlers.clone(),
+        handlers: Arc::new(AllHandlers { lambda: functions.handlers.clone(), starlark: functions.starlark.clone() }),
         config: runtime_config,
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
     if let Some(hints) = hints {
         tasks.spawn("hints", runtime.clone().follow_hints(hints));
     }
+    let serverless = code::serverless(&config.serverless, &runtime, &functions.starlark);
     let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
         runtime: runtime.clone(),
+        serverless: Arc::new(serverless),
         auth: config.auth(),
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
         host: Arc::new(Host(handlers.clone())),

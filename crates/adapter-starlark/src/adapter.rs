@@ -23,6 +23,8 @@ use crate::settings::Parts;
 pub const LANGUAGE: &str = "starlark";
 /// A fraction of a core for a short time is still enough to load a source.
 const CPU_MS_MIN: u64 = 100;
+/// How long a check waits for a child while all of them work.
+const CHECK_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs Starlark in children. See the crate's documentation.
 pub struct Starlark {
@@ -71,13 +73,15 @@ impl Starlark {
         }
         let settings = &self.parts.settings;
         let (memory_mb, timeout) = (settings.check_memory_mb, settings.check_timeout);
-        let cpu_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let mut lease = match self.pool.take_fresh().await {
-            Ok(lease) => lease,
-            Err(error) => {
+        let cpu_ms = u64::try_from(settings.check_cpu.as_millis()).unwrap_or(u64::MAX);
+        let later = || vec![SourceIssue::whole("the source could not be checked just now; try again", None)];
+        let mut lease = match tokio::time::timeout(CHECK_WAIT, self.pool.take_fresh()).await {
+            Ok(Ok(lease)) => lease,
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "no child for a check");
-                return Err(vec![SourceIssue::whole("the source could not be checked just now; try again", None)]);
+                return Err(later());
             }
+            Err(_) => return Err(later()),
         };
         let checked = tokio::time::timeout(timeout, check_in(&mut lease.child, source, memory_mb, cpu_ms)).await;
         let too_slow = || SourceIssue::whole(failure::timed_out(timeout).message, Some(SIMPLER));
@@ -127,7 +131,7 @@ impl Starlark {
             Ok(Ok((outcome, body))) => {
                 let usage = usage_of(lease.child.usage);
                 if !matches!(outcome, Outcome::Panicked { .. }) {
-                    self.pool.give_back(key, lease);
+                    self.pool.give_back(key, lease, code.memory_mb);
                 }
                 conclude(outcome, body, (call, code), usage)
             }
@@ -140,9 +144,18 @@ impl Starlark {
                         ended.signal.map_or("ended".to_owned(), |signal| format!("was killed by signal {signal}"));
                     return Err(failure::crashed(format!("the process that ran the program {how}")));
                 };
-                failure::of_user(limit.to_error(), durable, Usage::default())
+                // It used all that it was given of what ended it; the rest nobody counted.
+                let used = |name: &str, value: u64| {
+                    let is_it = limit.details.get("limit").is_some_and(|limit| limit == name);
+                    u32::try_from(value).ok().filter(|_| is_it)
+                };
+                let usage = Usage { cpu_ms: used("cpu_ms", cpu_ms), memory_mb: used("memory_mb", code.memory_mb) };
+                failure::of_user(limit.to_error(), durable, usage)
             }
-            Err(_) => failure::of_user(failure::timed_out(call.timeout).to_error(), durable, Usage::default()),
+            Err(_) => {
+                let usage = lease.child.used_so_far();
+                failure::of_user(failure::timed_out(call.timeout).to_error(), durable, usage)
+            }
         }
     }
 }
@@ -152,7 +165,7 @@ const SIMPLER: &str = "write a shorter and flatter source, and compute inside ma
 async fn check_in(child: &mut Child, source: &str, memory_mb: u64, cpu_ms: u64) -> std::io::Result<Vec<SourceIssue>> {
     child.limit(memory_mb, cpu_ms)?;
     child.send(&ToChild::Load, source.as_bytes()).await?;
-    child.send(&ToChild::Check, &[]).await?;
+    child.send(&ToChild::Check { cpu_ms }, &[]).await?;
     match child.receive().await? {
         (FromChild::Checked { issues }, _) => Ok(issues),
         _ => Err(std::io::ErrorKind::InvalidData.into()),

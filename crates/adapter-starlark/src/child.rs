@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
+use servo_adapter::Usage;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
 
-use crate::protocol::{ChildUsage, FromChild, PREFIX_BYTES, encode, lengths};
+use crate::limits::{self, Resource};
+use crate::protocol::{ChildUsage, FROM_CHILD_BYTES_MAX, FromChild, PREFIX_BYTES, encode, lengths};
 use crate::spawner::Spawner;
 
 /// How long a child may take until it is ready; a machine under load takes its time to start a process.
@@ -18,6 +20,8 @@ const READY: Duration = Duration::from_secs(30);
 /// How long the end of a process is waited for whose pipes are closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_WORDS_BYTES: u64 = 8 * 1024;
+/// What the interpreter itself needs for a call, beside what the program may have.
+const OVERHEAD_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -76,7 +80,7 @@ impl Child {
             output,
             errors,
             vm_bytes: 0,
-            ceilings: [hard_limit(pid, libc::RLIMIT_AS)?, hard_limit(pid, libc::RLIMIT_CPU)?],
+            ceilings: [limits::hard(pid, Resource::Memory)?, limits::hard(pid, Resource::CpuSeconds)?],
             usage: ChildUsage::default(),
             calls: 0,
             is_loaded: false,
@@ -96,17 +100,35 @@ impl Child {
 
     /// Memory above what the child had before any user code, and CPU time above what it has used so far.
     pub(crate) fn limit(&self, memory_mb: u64, cpu_ms: u64) -> io::Result<()> {
-        let memory = self.vm_bytes.saturating_add(memory_mb.saturating_mul(1024 * 1024));
+        let allowed = memory_mb.saturating_mul(1024 * 1024).saturating_add(OVERHEAD_BYTES);
+        let memory = self.vm_bytes.saturating_add(allowed);
         let [memory_max, seconds_max] = self.ceilings;
-        set_limit(self.pid, libc::RLIMIT_AS, memory, memory_max)?;
+        limits::set(self.pid, Resource::Memory, memory, memory_max)?;
         // The child's own timer is exact and comes first; this one counts whole seconds and cannot be stopped from inside.
         let seconds = (self.usage.cpu_total_us / 1_000).saturating_add(cpu_ms) / 1_000 + 2;
-        set_limit(self.pid, libc::RLIMIT_CPU, seconds, seconds_max)
+        limits::set(self.pid, Resource::CpuSeconds, seconds, seconds_max)
     }
 
-    /// How much of its address space earlier calls have left behind.
-    pub(crate) fn grown_bytes(&self) -> u64 {
-        self.usage.vm_bytes.saturating_sub(self.vm_bytes)
+    /// What a call has used that has not ended. Nothing is known of a process that is gone.
+    pub(crate) fn used_so_far(&self) -> Usage {
+        let read = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", self.pid)).unwrap_or_default();
+        let (stat, status) = (read("stat"), read("status"));
+        // After the name, which may hold anything: user and system time are the 12th and 13th field, in hundredths.
+        let times = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
+        let ticks: Option<u64> = times.map(|times| times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum());
+        let cpu_ms = ticks.map(|ticks| (ticks * 10).saturating_sub(self.usage.cpu_total_us / 1_000));
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak_kb = peak.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Usage {
+            cpu_ms: cpu_ms.and_then(|millis| u32::try_from(millis).ok()),
+            memory_mb: peak_kb.and_then(|kb| u32::try_from(kb.div_ceil(1_024)).ok()),
+        }
+    }
+
+    /// Whether earlier calls have left so much behind that the next one would miss it.
+    pub(crate) fn has_grown(&self, memory_mb: u64) -> bool {
+        let left = self.usage.vm_bytes.saturating_sub(self.vm_bytes);
+        left > OVERHEAD_BYTES / 2 + memory_mb.saturating_mul(1024 * 1024) / 4
     }
 
     pub(crate) async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
@@ -124,7 +146,7 @@ impl Child {
         let mut prefix = [0; PREFIX_BYTES];
         self.output.read_exact(&mut prefix).await?;
         let too_large = || io::Error::new(io::ErrorKind::InvalidData, "a frame is too large");
-        let (head_len, body_len) = lengths(prefix).ok_or_else(too_large)?;
+        let (head_len, body_len) = lengths(prefix, FROM_CHILD_BYTES_MAX).ok_or_else(too_large)?;
         let mut head = Vec::new();
         let mut body = Vec::new();
         (&mut self.output).take(head_len as u64).read_to_end(&mut head).await?;
@@ -155,21 +177,4 @@ impl Child {
             last_words: String::from_utf8_lossy(&said).into_owned(),
         }
     }
-}
-
-#[expect(unsafe_code, reason = "std has no limits of other processes")]
-fn hard_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t) -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills a structure that we own.
-    let done = unsafe { libc::prlimit(pid, what, std::ptr::null(), &raw mut limit) };
-    if done == 0 { Ok(limit.rlim_max) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Only the soft limit: the next call may have another one. The child cannot raise it, since it may not call setrlimit.
-#[expect(unsafe_code, reason = "std has no limits of other processes")]
-fn set_limit(pid: libc::pid_t, what: libc::__rlimit_resource_t, value: u64, max: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: value.min(max), rlim_max: max };
-    // SAFETY: the kernel reads a structure that we own.
-    let done = unsafe { libc::prlimit(pid, what, &raw const limit, std::ptr::null_mut()) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -11,7 +11,7 @@ use servo_canon::Digest;
 use servo_model::function::Code;
 use servo_model::limits::{LINE_BYTES_MAX, clip};
 use servo_model::operation::{ErrorObject, OperationUpdate};
-use servo_wire::lambda::{CheckpointRequest, ErrorName, INVALID_TOKEN, Operation, Seconds};
+use servo_wire::lambda::{ANSWER_BYTES_MAX, CheckpointRequest, ErrorName, INVALID_TOKEN, Operation, Seconds};
 
 use crate::child::Child;
 use crate::egress::Egress;
@@ -123,9 +123,8 @@ impl<'a> Conversation<'a> {
             durable: self.call.spec.durable,
             seed,
             retry: self.code.retry.clone(),
-            memory_mb: self.code.memory_mb,
             cpu_ms: self.cpu_ms,
-            output_bytes_max: settings.output_bytes_max,
+            output_bytes_max: settings.output_bytes_max.min(ANSWER_BYTES_MAX),
             log_bytes_max: settings.log_bytes_max,
             more,
         }

@@ -8,6 +8,7 @@ use servo_model::operation::ErrorObject;
 use servo_wire::lambda::DurableExecutionInvocationOutput;
 
 use crate::child::Ended;
+use crate::worker::STACK_MB;
 
 const CRASHED: &str = "Starlark.Crashed";
 const BUSY: &str = "TooManyRequests";
@@ -66,12 +67,14 @@ pub(crate) fn limit_of(ended: &Ended, memory_mb: u64, cpu_ms: u64) -> Option<Fai
             Some(limit("cpu_ms", cpu_ms, &message))
         }
         Some(libc::SIGABRT | libc::SIGSEGV | libc::SIGTRAP) if said("overflowed its stack") => {
-            Some(limit("nesting", 0, "the program, or a value in it, is nested too deep for the interpreter"))
+            let message = format!("the program, or a value in it, is nested deeper than {STACK_MB} MB of stack allow");
+            Some(limit("stack_mb", STACK_MB, &message))
         }
-        Some(libc::SIGABRT | libc::SIGSEGV | libc::SIGTRAP) if said("memory allocation of") => {
+        // Starlark's maps use what they are given without a look, also when it is nothing: checked builds abort there, others
+        // end at the address zero.
+        Some(libc::SIGABRT | libc::SIGTRAP) if said("memory allocation of") || said("NonNull::new_unchecked") => {
             Some(out_of_memory(memory_mb))
         }
-        // The stack could not grow into memory that the limit denies.
         Some(libc::SIGSEGV | libc::SIGBUS) => Some(out_of_memory(memory_mb)),
         _ => None,
     }

@@ -4,7 +4,8 @@
 //! in children, one call at a time, each with limits of its own; what a child does wrong ends its own call and names the
 //! limit. Children are pooled by tenant and source, and keep nothing between calls but the parsed source.
 //!
-//! Nothing is decided here about runs: a call brings an answer or says how it failed.
+//! Nothing is decided here about runs: a call brings an answer or says how it failed. Children need Linux; elsewhere the
+//! crate compiles and every call says so.
 
 mod adapter;
 mod child;
@@ -12,6 +13,7 @@ mod conversation;
 mod egress;
 mod failure;
 mod issue;
+mod limits;
 mod pool;
 mod protocol;
 mod settings;

@@ -17,9 +17,6 @@ use crate::settings::Settings;
 use crate::spawner::Spawner;
 use crate::tasks;
 
-/// Address space that earlier calls may leave behind before a child is replaced.
-const GROWN_BYTES_MAX: u64 = 32 * 1024 * 1024;
-
 pub(crate) type Key = (TenantId, Digest);
 
 #[derive(Debug)]
@@ -100,9 +97,9 @@ impl Pool {
     }
 
     /// Takes a child back whose call went well.
-    pub(crate) fn give_back(&self, key: Key, lease: Lease) {
+    pub(crate) fn give_back(&self, key: Key, lease: Lease, memory_mb: u64) {
         let Lease { child, _permit } = lease;
-        if child.calls >= self.settings.calls_per_child_max || child.grown_bytes() > GROWN_BYTES_MAX {
+        if child.calls >= self.settings.calls_per_child_max || child.has_grown(memory_mb) {
             return;
         }
         let mut kept = self.lock();

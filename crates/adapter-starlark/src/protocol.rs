@@ -8,15 +8,19 @@ use servo_model::operation::ErrorObject;
 /// The two lengths in front of a frame, little-endian.
 pub(crate) const PREFIX_BYTES: usize = 8;
 pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
-/// The largest body: a batch of updates, a result or a page of state. Results have a smaller limit of their own.
-pub(crate) const BODY_BYTES_MAX: usize = 20 * 1024 * 1024;
+/// The largest body from a child: a result or a batch of updates, which have smaller limits of their own.
+pub(crate) const FROM_CHILD_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The largest body to a child: a page of state, in which a text may take several times its size.
+pub(crate) const TO_CHILD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
 pub(crate) enum ToChild {
     /// The body is the source that `Check` or `Call` mean.
     Load,
-    Check,
+    Check {
+        cpu_ms: u64,
+    },
     Call(Box<CallHead>),
     /// A page of recorded operations, as a JSON array; more pages may follow.
     Page {
@@ -48,7 +52,6 @@ pub(crate) struct CallHead {
     /// Where replay-safe numbers come from: the execution, or for a plain function its request.
     pub(crate) seed: String,
     pub(crate) retry: RetryRule,
-    pub(crate) memory_mb: u64,
     pub(crate) cpu_ms: u64,
     pub(crate) output_bytes_max: usize,
     pub(crate) log_bytes_max: usize,
@@ -132,9 +135,9 @@ pub(crate) fn encode<T: Serialize>(head: &T, body_len: usize) -> serde_json::Res
 }
 
 /// The lengths of head and body, if both are within their limits.
-pub(crate) fn lengths(prefix: [u8; PREFIX_BYTES]) -> Option<(usize, usize)> {
+pub(crate) fn lengths(prefix: [u8; PREFIX_BYTES], body_max: usize) -> Option<(usize, usize)> {
     let [a, b, c, d, e, f, g, h] = prefix;
     let head = u32::from_le_bytes([a, b, c, d]) as usize;
     let body = u32::from_le_bytes([e, f, g, h]) as usize;
-    (head <= HEAD_BYTES_MAX && body <= BODY_BYTES_MAX).then_some((head, body))
+    (head <= HEAD_BYTES_MAX && body <= body_max).then_some((head, body))
 }

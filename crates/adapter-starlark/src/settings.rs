@@ -64,8 +64,9 @@ pub struct Settings {
     pub output_bytes_max: usize,
     /// Log lines of one call, together.
     pub log_bytes_max: usize,
-    /// What a check may use: memory in MB, CPU and wall clock.
+    /// What a check may use: memory in MB, CPU time and wall clock.
     pub check_memory_mb: u64,
+    pub check_cpu: Duration,
     pub check_timeout: Duration,
     pub egress: EgressSettings,
 }
@@ -83,7 +84,8 @@ impl Settings {
             output_bytes_max: servo_wire::lambda::ANSWER_BYTES_MAX,
             log_bytes_max: 256 * 1024,
             check_memory_mb: 64,
-            check_timeout: Duration::from_secs(2),
+            check_cpu: Duration::from_secs(2),
+            check_timeout: Duration::from_secs(10),
             egress: EgressSettings::default(),
         }
     }

@@ -18,6 +18,7 @@ mod op;
 mod ops;
 mod raised;
 mod run;
+#[cfg(target_os = "linux")]
 mod seccomp;
 #[expect(unsafe_code, unused_qualifications, reason = "starlark's derives write unsafe impls and long paths")]
 mod secret;
@@ -37,7 +38,8 @@ use link::Link;
 use meter::Meter;
 
 /// The parser and the interpreter recurse on the source and on values; what needs more than this is nested too deep.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const STACK_MB: u64 = 64;
+const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 
 /// Serves a parent over standard input and output until it closes them.
 pub fn worker_main() -> ExitCode {
@@ -75,9 +77,10 @@ fn serve() {
                 child.source = source;
                 child.module = None;
             }
-            ToChild::Check => {
+            ToChild::Check { cpu_ms } => {
+                child.meter.start(cpu_ms);
                 let loaded = guarded(|| child.load());
-                let panicked = matches!(loaded, Err(_));
+                let panicked = loaded.is_err();
                 let issues = match loaded {
                     Ok(loaded) => loaded.err().into_iter().collect(),
                     Err(_) => vec![SourceIssue::whole("the source asks for more than the interpreter can do", None)],

@@ -39,7 +39,7 @@ mod tests {
         };
         let owner =
             |owner_type: OwnerType, id: &str| OwnerRef { owner_type, id: id.to_owned(), tenant_id: "t1".to_owned() };
-        let admin = Role::TenantAdmin;
+        let admin = Role::Admin;
         let callers = [
             ctx("t1", "u1", Role::Viewer),
             ctx("t1", "u2", admin),

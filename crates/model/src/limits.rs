@@ -44,6 +44,10 @@ pub const ENTRYPOINT_ADDRESS_CHARS_MAX: usize = 1_024;
 /// What an entrypoint is registered with.
 pub const ENTRYPOINT_DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 pub const TAGS_PER_ENTRYPOINT_MAX: usize = 64;
+/// Comparisons, values and connectives in one filter of runs.
+pub const RUN_FILTER_TERMS_MAX: usize = 500;
+/// Plans that one list of runs may ask for.
+pub const PLANS_PER_QUERY_MAX: usize = 100;
 /// A log line of user code; a longer one is cut.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Retries of one step that a plan may ask for.

@@ -78,6 +78,8 @@ pub struct Journal {
     finished: BTreeSet<String>,
     /// By context: finished operations that were recorded before this invocation and not yet asked for.
     unseen: BTreeMap<Option<String>, BTreeSet<String>>,
+    /// By context: all operations that were recorded before this invocation, finished or not, and not yet asked for.
+    ahead: BTreeMap<Option<String>, BTreeSet<String>>,
 }
 
 impl Journal {
@@ -88,7 +90,11 @@ impl Journal {
             journal.merge(operation);
         }
         for operation in journal.operations.values() {
-            if operation.operation_type != OperationType::Execution && operation.status.is_terminal() {
+            if operation.operation_type == OperationType::Execution {
+                continue;
+            }
+            journal.ahead.entry(operation.parent_id.clone()).or_default().insert(operation.id.clone());
+            if operation.status.is_terminal() {
                 let unseen = journal.unseen.entry(operation.parent_id.clone()).or_default();
                 unseen.insert(operation.id.clone());
             }
@@ -128,6 +134,11 @@ impl Journal {
             }
             None => false,
         };
+        if !self.operations.contains_key(id) {
+            self.ahead.remove(&identity.parent_id);
+        } else if let Some(ahead) = self.ahead.get_mut(&identity.parent_id) {
+            ahead.remove(id);
+        }
         if finished {
             if let Some(unseen) = self.unseen.get_mut(&identity.parent_id) {
                 unseen.remove(id);
@@ -142,6 +153,13 @@ impl Journal {
     /// Whether the context still walks through the recorded past.
     pub fn is_replaying(&self, context: Option<&str>) -> bool {
         self.unseen.get(&context.map(str::to_owned)).is_some_and(|unseen| !unseen.is_empty())
+    }
+
+    /// Whether an earlier invocation came further in the context than this place: something is recorded there that was not
+    /// yet asked for. Unlike [`Journal::is_replaying`] it counts operations that are still under way, so that a line before
+    /// a long wait is written once however often the program comes by.
+    pub fn is_behind(&self, context: Option<&str>) -> bool {
+        self.ahead.get(&context.map(str::to_owned)).is_some_and(|ahead| !ahead.is_empty())
     }
 
     pub fn open_context(&mut self, id: &str, parent: Option<&str>) {

@@ -8,10 +8,12 @@ mod checkpoint;
 mod functions;
 mod history;
 mod read;
-mod seal;
+pub(crate) mod seal;
+mod service;
 mod start;
 mod state;
 
+use servo_entrypoint::Types;
 use servo_machine::Refusal;
 use servo_model::function::Place;
 use servo_model::{RunId, TenantId};
@@ -19,10 +21,11 @@ use servo_store::Scope;
 use servo_wire::lambda::{ErrorName, INVALID_TOKEN};
 
 use crate::engine::{Engine, Error};
+use crate::entrypoints::Entrypoints;
 
 pub use functions::Resolved;
 pub use read::{ListQuery, PageQuery};
-use seal::Seal;
+pub(crate) use seal::{Purpose, Seal};
 pub use start::{Begun, StartFunction};
 
 /// Why a call was refused, in the API's words.
@@ -38,7 +41,7 @@ impl Refused {
         Self { name, message: message.into() }
     }
 
-    fn invalid(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorName::InvalidParameterValue, message)
     }
 
@@ -95,16 +98,28 @@ pub struct Executions {
     seal: Seal,
     place: Place,
     kept: functions::Kept,
+    entrypoints: Entrypoints,
 }
 
 impl Executions {
     pub async fn new(engine: Engine, place: Place) -> Result<Self, servo_store::Error> {
-        let seal = Seal::new(engine.store().secret().await?);
-        Ok(Self { engine, seal, place, kept: functions::Kept::default() })
+        let store = engine.store().clone();
+        let seal = Seal::new(store.secret().await?);
+        let single_process = store.info().await?.single_process;
+        let entrypoints = Entrypoints::new(store, Types::published(), single_process);
+        Ok(Self { engine, seal, place, kept: functions::Kept::default(), entrypoints })
     }
 
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    pub(crate) fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
+    pub(crate) fn entrypoints(&self) -> &Entrypoints {
+        &self.entrypoints
     }
 
     pub fn place(&self) -> &Place {

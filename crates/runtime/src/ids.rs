@@ -39,6 +39,21 @@ impl Ids {
         bytes
     }
 
+    /// A new trace, as W3C writes it.
+    pub fn traceparent(&self) -> String {
+        use std::fmt::Write as _;
+        let mut bytes = [0u8; 24];
+        self.with(|rng| rng.fill_bytes(&mut bytes));
+        let mut text = String::from("00-");
+        for (index, byte) in bytes.into_iter().enumerate() {
+            if index == 16 {
+                text.push('-');
+            }
+            let _ = write!(text, "{byte:02x}");
+        }
+        text + "-01"
+    }
+
     pub fn run_id(&self, now: Timestamp) -> RunId {
         let mut random = [0u8; 10];
         self.with(|rng| rng.fill_bytes(&mut random));

@@ -4,6 +4,7 @@
 //! the simulator runs the same code under a seeded one. The shell knows `dyn Store` and `dyn Adapter`, never a backend.
 //!
 //! ```text
+//! Serverless  entrypoints and their invocations
 //! Engine    commands on runs: load → decide → append → wake
 //! Contract  the runtime contract: authority, dispatch backlog, replay, readiness
 //! loops     authority · dispatcher · queue · timers · projector · relay · replay · retention
@@ -15,11 +16,13 @@ pub mod clock;
 pub mod config;
 pub mod contract;
 pub mod engine;
+pub(crate) mod entrypoints;
 pub mod executions;
 pub mod ids;
 pub mod loops;
 pub mod metrics;
 pub mod runtime;
+pub mod serverless;
 pub mod shutdown;
 pub mod tasks;
 pub mod transfer;

@@ -30,6 +30,7 @@ pub struct Config {
     pub auth: AuthConfig,
     pub engines: EnginesConfig,
     pub functions: FunctionsConfig,
+    pub serverless: ServerlessConfig,
     pub log: LogConfig,
     pub runtime: RuntimeConfig,
 }
@@ -135,6 +136,37 @@ pub struct KeyConfig {
 pub struct EnginesConfig {
     /// The engine that only does what a plan's fields say. For trying things out.
     pub mock: bool,
+}
+
+/// Entrypoints and their invocations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerlessConfig {
+    /// Runs of one tenant that are queued or running; one more is answered with 429.
+    pub max_concurrent_executions: u64,
+    /// Entrypoints of one tenant.
+    pub max_definitions: u64,
+    /// How long a failed run rests, and can be retried, before it is a dead letter.
+    pub dead_letter_grace_seconds: u64,
+    /// The longest that a synchronous call is kept waiting.
+    pub sync_wait_seconds: u64,
+    /// Child processes that run Starlark at the same time.
+    pub children_max: usize,
+    /// Hosts that sandboxed code may call although they are inside this network.
+    pub egress_allow_hosts: Vec<String>,
+}
+
+impl Default for ServerlessConfig {
+    fn default() -> Self {
+        Self {
+            max_concurrent_executions: 200,
+            max_definitions: 500,
+            dead_letter_grace_seconds: 86_400,
+            sync_wait_seconds: 900,
+            children_max: 64,
+            egress_allow_hosts: Vec::new(),
+        }
+    }
 }
 
 /// Where workers ask for work.

@@ -4,6 +4,7 @@
 //! how a database behaves, and it is where most trouble comes from. The store's own rules are `MemStore`'s.
 
 mod admin;
+mod entrypoints;
 mod functions;
 mod log;
 mod relay;

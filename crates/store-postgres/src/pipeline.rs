@@ -33,6 +33,8 @@ enum Step<'a> {
     /// Without parameters and without an answer: BEGIN, COMMIT.
     Plain(&'static str),
     Query(Cow<'static, str>, Vec<Param<'a>>),
+    /// Of so many possible texts that the connection must not keep it.
+    Once(String, Vec<Param<'a>>),
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +86,12 @@ impl<'a> Pipeline<'a> {
         self.steps.len() - 1
     }
 
+    /// A statement put together by a caller's wish, of any shape. Every value is a parameter, as always.
+    pub(crate) fn query_once(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
+        self.steps.push(Step::Once(sql, params));
+        self.steps.len() - 1
+    }
+
     pub(crate) async fn run(self, client: &ClientWrapper, patience: Duration) -> Result<Vec<Answer>, Failed> {
         // Worth a look: what fails now was certainly not sent.
         if client.is_closed() {
@@ -105,6 +113,12 @@ impl<'a> Pipeline<'a> {
                 Step::Query(sql, params) => {
                     // Known after its first use on this connection, so this waits only then.
                     let statement = client.prepare_cached(&sql).await;
+                    let statement =
+                        statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
+                    Box::pin(query(client, statement, params))
+                }
+                Step::Once(sql, params) => {
+                    let statement = client.prepare(&sql).await;
                     let statement =
                         statement.map_err(|error| Failed { step, failure: error.into(), was_sent: false })?;
                     Box::pin(query(client, statement, params))

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
-use servo_model::invocation::InvocationStatus;
+use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{EventId, RunId, RunStatus, StepId, TenantId, Timestamp};
 use servo_store::dispatch::DispatchStep;
 use servo_store::{AuthorityRow, DispatchRow, Error, Position, Result, RunRow, StoredEvent};
@@ -156,7 +156,7 @@ pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
 }
 
 pub(crate) fn run(row: &Row) -> Result<RunRow> {
-    let (status, visible): (&str, &str) = (get(row, "status")?, get(row, "visible")?);
+    let status: &str = get(row, "status")?;
     Ok(RunRow {
         run_id: run_id(row, "run_id")?,
         tenant: tenant(row)?,
@@ -165,7 +165,7 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         plan_id: get(row, "plan_id")?,
         plan_version: get(row, "plan_version")?,
         status: RunStatus::parse(status).ok_or_else(|| corrupt("a run has an unknown status"))?,
-        visible: InvocationStatus::parse(visible).ok_or_else(|| corrupt("a run has an unknown visible status"))?,
+        visible: visible(row)?,
         request_key: get::<Option<&[u8]>>(row, "request_key")?.map(digest).transpose()?,
         created_at: time(row, "created_at")?,
         finished_at: optional_time(row, "finished_at")?,
@@ -173,7 +173,19 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         quarantined: get(row, "quarantined")?,
         name: get(row, "name")?,
         outcome: get(row, "outcome")?,
+        invocation: get(row, "invocation")?,
+        mode: mode(get(row, "mode")?)?,
+        correlation_id: get(row, "correlation_id")?,
     })
+}
+
+fn mode(text: Option<&str>) -> Result<Option<InvocationMode>> {
+    let unknown = || corrupt("a run has an unknown mode");
+    text.map(|text| InvocationMode::parse(text).ok_or_else(unknown)).transpose()
+}
+
+pub(crate) fn visible(row: &Row) -> Result<InvocationStatus> {
+    InvocationStatus::parse(get(row, "visible")?).ok_or_else(|| corrupt("a run has an unknown visible status"))
 }
 
 pub(crate) fn dispatch(row: &Row) -> Result<DispatchRow> {

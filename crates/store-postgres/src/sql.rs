@@ -3,6 +3,7 @@
 //! Functions that take a pipeline add statements to a transaction that somebody else commits.
 
 pub(crate) mod admin;
+pub(crate) mod counts;
 pub(crate) mod dispatch;
 pub(crate) mod entrypoints;
 pub(crate) mod lease;

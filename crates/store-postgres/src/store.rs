@@ -182,4 +182,8 @@ impl<'a> Reading<'a> {
     pub(crate) fn query_built(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
         self.pipeline.query_built(sql, params)
     }
+
+    pub(crate) fn query_once(&mut self, sql: String, params: Vec<Param<'a>>) -> usize {
+        self.pipeline.query_once(sql, params)
+    }
 }

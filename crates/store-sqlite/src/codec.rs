@@ -62,6 +62,14 @@ pub(crate) fn spelled<T>(row: &Row<'_>, index: usize, parse: fn(&str) -> Option<
     parse(text).ok_or_else(|| damaged(index, &format!("has the unknown value {text:?}")))
 }
 
+/// The same for a column that may be empty.
+pub(crate) fn maybe_spelled<T>(row: &Row<'_>, index: usize, parse: fn(&str) -> Option<T>) -> Result<Option<T>, Fault> {
+    if row.get_ref(index)? == rusqlite::types::ValueRef::Null {
+        return Ok(None);
+    }
+    spelled(row, index, parse).map(Some)
+}
+
 /// A position kept as three columns, where order matters.
 pub(crate) fn position(row: &Row<'_>, index: usize) -> Result<Position, Fault> {
     Ok(Position { store_epoch: count32(row, index)?, transaction: count(row, index + 1)?, id: count(row, index + 2)? })

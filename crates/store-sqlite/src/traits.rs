@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::alert::{Alert, AlertCode};
 use servo_model::contract::Backlog;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::admin::StoreInfo;
 use servo_store::dispatch::{DueTimers, QueuedRun};
@@ -88,6 +89,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
+        query.check()?;
         let (scope, query) = (scope.clone(), query.clone());
         self.read(move |conn| runs::list(conn, &scope, &query)).await
     }
@@ -95,6 +97,16 @@ impl RunStore for SqliteStore {
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
         let tenant = tenant.clone();
         self.read(move |conn| runs::find_request(conn, &tenant, key)).await
+    }
+
+    async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
+        let (tenant, run_id) = (tenant.clone(), run_id.clone());
+        self.write(Nature::SMALL_CHECKED, move |tx| runs::release_request(tx.conn, &tenant, key, &run_id)).await
+    }
+
+    async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>> {
+        let (tenant, plan_id) = (tenant.clone(), plan_id.map(str::to_owned));
+        self.read(move |conn| runs::count_by_visible(conn, &tenant, plan_id.as_deref())).await
     }
 
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {

@@ -148,5 +148,8 @@ pub fn system_row(now: Timestamp) -> RunRow {
         quarantined: None,
         name: None,
         outcome: None,
+        invocation: false,
+        mode: None,
+        correlation_id: None,
     }
 }

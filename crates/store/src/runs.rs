@@ -1,12 +1,17 @@
 //! The `runs` row: what lists and filters read. It changes when the visible status changes, never per step.
 
+mod filter;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
-use servo_model::invocation::InvocationStatus;
-use servo_model::limits::{LABEL_CHARS_MAX, fits};
+use servo_model::invocation::{InvocationMode, InvocationStatus};
+use servo_model::limits::{LABEL_CHARS_MAX, PLANS_PER_QUERY_MAX, fits};
 use servo_model::{RunId, RunState, RunStatus, TenantId, Timestamp};
 
+use crate::entrypoints::check_texts;
 use crate::error::{Error, Result};
+
+pub use filter::{CompareOp, RunField, RunFilter, RunValue};
 
 /// Whose rows a caller may see. A foreign tenant's run does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +52,11 @@ pub struct RunRow {
     pub name: Option<String>,
     /// A finer word for how the run ended than its status has.
     pub outcome: Option<String>,
+    /// Whether this is a run of an entrypoint. Like the two that follow it belongs to the run's start and stays.
+    pub invocation: bool,
+    /// How the caller of an entrypoint waits.
+    pub mode: Option<InvocationMode>,
+    pub correlation_id: Option<String>,
 }
 
 impl RunRow {
@@ -54,6 +64,7 @@ impl RunRow {
     pub fn of(state: &RunState, request_key: Option<Digest>, created_at: Timestamp) -> Self {
         let context = state.context.as_ref();
         let plan = state.plan_ref.as_ref();
+        let pin = state.entrypoint();
         let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
         Self {
             run_id: state.run_id.clone(),
@@ -69,14 +80,22 @@ impl RunRow {
             finished_at: if state.status.is_terminal() { state.completed_at } else { None },
             changed_seq: state.last_event_seq,
             quarantined: None,
-            name: state.execution.as_ref().map(|execution| execution.head.start.name.clone()),
+            // An invocation is called by its run's id, which needs no index of its own.
+            name: state.execution.as_ref().filter(|_| pin.is_none()).map(|run| run.head.start.name.clone()),
             outcome: outcome(state),
+            invocation: pin.is_some(),
+            mode: pin.map(|pin| pin.mode),
+            correlation_id: pin.map(|pin| pin.correlation_id.clone()).filter(|id| !id.is_empty()),
         }
     }
 
     /// Limits that hold for every backend, checked before the row is written.
     pub fn check(&self) -> Result<()> {
-        for (what, text) in [("a run's name", &self.name), ("a run's outcome", &self.outcome)] {
+        for (what, text) in [
+            ("a run's name", &self.name),
+            ("a run's outcome", &self.outcome),
+            ("a run's correlation id", &self.correlation_id),
+        ] {
             if text.as_ref().is_some_and(|text| !fits(text, LABEL_CHARS_MAX)) {
                 return Err(Error::Limit { what, limit: LABEL_CHARS_MAX as u64 });
             }
@@ -97,8 +116,45 @@ fn outcome(state: &RunState) -> Option<String> {
     Some(ended.status.as_str().to_owned())
 }
 
-/// Which runs, and in which direction: by run id, newest first unless told otherwise (run ids sort by time). Every
-/// condition that is set must hold.
+/// By what a list of runs is ordered, and the value at which it goes on. Run ids break ties.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RunOrder {
+    /// Run ids sort by time, so this is the order in which runs were started. Fast with every condition.
+    #[default]
+    RunId,
+    /// Fast for the invocations of a tenant; the order to take with an end of the time of creation.
+    Created { after: Option<Timestamp> },
+    /// By the status's spelling. Fast for the invocations of a tenant.
+    Visible { after: Option<InvocationStatus> },
+}
+
+/// A value that runs are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SortValue {
+    None,
+    Time(Timestamp),
+    Text(&'static str),
+}
+
+impl RunOrder {
+    fn value(self, row: &RunRow) -> SortValue {
+        match self {
+            RunOrder::RunId => SortValue::None,
+            RunOrder::Created { .. } => SortValue::Time(row.created_at),
+            RunOrder::Visible { .. } => SortValue::Text(row.visible.as_str()),
+        }
+    }
+
+    fn after(self) -> Option<SortValue> {
+        match self {
+            RunOrder::RunId => Some(SortValue::None),
+            RunOrder::Created { after } => after.map(SortValue::Time),
+            RunOrder::Visible { after } => after.map(|after| SortValue::Text(after.as_str())),
+        }
+    }
+}
+
+/// Which runs, and in which order: newest first unless told otherwise. Every condition that is set must hold.
 #[derive(Debug, Clone, Default)]
 pub struct RunQuery {
     /// One of these; none stands for any.
@@ -112,8 +168,19 @@ pub struct RunQuery {
     /// Created before this time.
     pub created_until: Option<Timestamp>,
     pub name: Option<String>,
+    /// Runs of entrypoints only, or all others only.
+    pub invocations: Option<bool>,
+    pub mode: Option<InvocationMode>,
+    pub correlation_id: Option<String>,
+    /// Of one of these plans; none stands for any.
+    pub plan_ids: Vec<String>,
+    /// Whatever else must hold. No index is chosen by it: what the other fields can say is better said there.
+    pub filter: Option<RunFilter>,
+    pub order: RunOrder,
+    /// In ascending order, which is the oldest first where runs are ordered by time.
     pub oldest_first: bool,
-    /// Goes on behind this run, in either direction. The run itself need not be there any more.
+    /// Goes on behind this run, in either direction, and behind the value in `order` where there is one: without both
+    /// the list begins. The run itself need not be there any more.
     pub after: Option<RunId>,
     pub limit: u32,
 }
@@ -127,6 +194,51 @@ impl RunQuery {
         set
     }
 
+    /// The plans asked for, each once; `None` stands for any.
+    pub fn plan_set(&self) -> Option<Vec<&str>> {
+        if self.plan_id.is_none() && self.plan_ids.is_empty() {
+            return None;
+        }
+        let is_asked = |plan: &&str| self.plan_id.as_deref().is_none_or(|asked| asked == *plan);
+        let mut set: Vec<_> = match &self.plan_id {
+            Some(plan) if self.plan_ids.is_empty() => vec![plan.as_str()],
+            _ => self.plan_ids.iter().map(String::as_str).filter(is_asked).collect(),
+        };
+        set.sort_unstable();
+        set.dedup();
+        Some(set)
+    }
+
+    /// What must hold before a query is asked.
+    pub fn check(&self) -> Result<()> {
+        if self.plan_ids.len() > PLANS_PER_QUERY_MAX {
+            return Err(Error::Limit { what: "the plans of one list", limit: PLANS_PER_QUERY_MAX as u64 });
+        }
+        let texts = [&self.correlation_id, &self.plan_id, &self.plan_version, &self.name].into_iter().flatten();
+        check_texts("query", texts.chain(&self.plan_ids).map(String::as_str))?;
+        self.filter.as_ref().map_or(Ok(()), RunFilter::check)
+    }
+
+    /// Where the list goes on; `None` for its beginning.
+    pub fn place(&self) -> Option<&RunId> {
+        self.after.as_ref().filter(|_| self.order.after().is_some())
+    }
+
+    /// Whether a row is on the pages that are still to come.
+    pub fn is_ahead(&self, row: &RunRow) -> bool {
+        let (Some(value), Some(run_id)) = (self.order.after(), &self.after) else { return true };
+        let (place, after) = ((self.order.value(row), &row.run_id), (value, run_id));
+        if self.oldest_first { place > after } else { place < after }
+    }
+
+    /// Puts rows in the order asked for.
+    pub fn sort(&self, rows: &mut [RunRow]) {
+        rows.sort_unstable_by(|a, b| (self.order.value(a), &a.run_id).cmp(&(self.order.value(b), &b.run_id)));
+        if !self.oldest_first {
+            rows.reverse();
+        }
+    }
+
     /// Whether a row meets every condition, its place in the order aside. The rule that databases put into SQL.
     pub fn matches(&self, row: &RunRow) -> bool {
         let same = |asked: &Option<String>, has: Option<&String>| asked.is_none() || asked.as_ref() == has;
@@ -135,6 +247,11 @@ impl RunQuery {
             && same(&self.plan_id, Some(&row.plan_id))
             && same(&self.plan_version, Some(&row.plan_version))
             && same(&self.name, row.name.as_ref())
+            && same(&self.correlation_id, row.correlation_id.as_ref())
+            && self.invocations.is_none_or(|asked| row.invocation == asked)
+            && (self.mode.is_none() || self.mode == row.mode)
+            && (self.plan_ids.is_empty() || self.plan_ids.contains(&row.plan_id))
+            && self.filter.as_ref().is_none_or(|filter| filter.matches(row))
             && self.created_from.is_none_or(|from| row.created_at >= from)
             && self.created_until.is_none_or(|until| row.created_at < until)
     }
@@ -147,6 +264,14 @@ pub trait RunStore: Send + Sync {
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>>;
 
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>>;
+
+    /// Frees a request that started this run, so that it may start another. False if it has no such request (any more),
+    /// so of several callers one frees it, and none frees what a later run took.
+    async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool>;
+
+    /// How many invocations a tenant has in each status, of all its entrypoints or of one, in the order of the statuses
+    /// and without those that none is in. Kept with the rows, so asking costs the same however many there are.
+    async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>>;
 
     /// Runs of a tenant that are `RUNNING` or `PAUSED`, counted up to `most`.
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32>;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::FromRawFd as _;
 
-use crate::protocol::{FromChild, PREFIX_BYTES, ToChild, encode, lengths};
+use crate::protocol::{FromChild, PREFIX_BYTES, TO_CHILD_BYTES_MAX, ToChild, encode, lengths};
 
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -39,7 +39,7 @@ impl Link {
         if self.input.read_exact(&mut prefix).is_err() {
             std::process::exit(0);
         }
-        let Some((head, body)) = lengths(prefix) else { super::broken("a frame is too large") };
+        let Some((head, body)) = lengths(prefix, TO_CHILD_BYTES_MAX) else { super::broken("a frame is too large") };
         let mut bytes = vec![0; head + body];
         if self.input.read_exact(&mut bytes).is_err() {
             std::process::exit(0);

@@ -23,7 +23,7 @@ impl Meter {
     }
 
     pub(crate) fn vm_bytes(&self) -> u64 {
-        self.read("VmSize:") * 1024
+        number(&self.read(), "VmSize:") * 1024
     }
 
     /// Counts from here, and ends the process by SIGPROF after `cpu_ms` of CPU time.
@@ -39,22 +39,26 @@ impl Meter {
     pub(crate) fn stop(&self) -> ChildUsage {
         set_timer(0);
         let cpu_total_us = cpu_us();
+        let status = self.read();
         ChildUsage {
             cpu_us: cpu_total_us.saturating_sub(self.cpu_before),
             cpu_total_us,
-            peak_kb: self.read("VmHWM:"),
-            vm_bytes: self.vm_bytes(),
+            peak_kb: number(&status, "VmHWM:"),
+            vm_bytes: number(&status, "VmSize:") * 1024,
         }
     }
 
-    /// A line of the status in kB, or 0.
-    fn read(&self, name: &str) -> u64 {
+    fn read(&self) -> String {
         let mut buffer = [0; 4096];
         let length = self.status.read_at(&mut buffer, 0).unwrap_or(0);
-        let text = String::from_utf8_lossy(&buffer[..length]);
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
     }
+}
+
+/// A line of the status in kB, or 0.
+fn number(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 #[expect(unsafe_code, reason = "std has neither process times nor timers")]

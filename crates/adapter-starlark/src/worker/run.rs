@@ -66,6 +66,9 @@ fn evaluate(module: &FrozenModule, link: &Rc<RefCell<Link>>, head: CallHead, pay
             }
         })
     });
+    if matches!(written, Err(Raised::Fatal(_) | Raised::Withdrawn)) {
+        return written;
+    }
     // What is still in line is recorded, whatever the outcome: a suspension above all.
     match session.flush() {
         Ok(()) => written,

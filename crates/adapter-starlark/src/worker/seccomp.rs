@@ -92,3 +92,69 @@ pub(crate) fn install() -> Result<(), String> {
     };
     if done == 0 { Ok(()) } else { Err(format!("seccomp: {}", std::io::Error::last_os_error())) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the filter as the kernel would.
+    fn verdict(architecture: u32, number: u32) -> u32 {
+        let program = program();
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let libc::sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let holds = match code {
+                LOAD => {
+                    value = if k == NUMBER_AT { number } else { architecture };
+                    continue;
+                }
+                RETURN => return k,
+                JUMP_IF_EQUAL => value == k,
+                JUMP_IF_AT_LEAST => value >= k,
+                other => panic!("no instruction {other}"),
+            };
+            at += usize::from(if holds { jt } else { jf });
+        }
+    }
+
+    fn of(call: libc::c_long) -> u32 {
+        verdict(ARCHITECTURE, u32::try_from(call).unwrap())
+    }
+
+    /// S9: no way to a socket, a file, another process, or more rights.
+    #[test]
+    fn only_what_is_allowed_is_allowed() {
+        for call in ALLOWED {
+            assert_eq!(of(*call), libc::SECCOMP_RET_ALLOW);
+        }
+        let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+        for call in [
+            libc::SYS_socket,
+            libc::SYS_connect,
+            libc::SYS_bind,
+            libc::SYS_sendto,
+            libc::SYS_openat,
+            libc::SYS_execve,
+            libc::SYS_execveat,
+            libc::SYS_clone,
+            libc::SYS_clone3,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_writev,
+            libc::SYS_kill,
+            libc::SYS_prlimit64,
+            libc::SYS_setrlimit,
+            libc::SYS_prctl,
+            libc::SYS_unshare,
+            libc::SYS_mount,
+            libc::SYS_bpf,
+            libc::SYS_io_uring_setup,
+            libc::SYS_memfd_create,
+            libc::SYS_unlinkat,
+        ] {
+            assert_eq!(of(call), refused, "{call}");
+        }
+        assert_eq!(verdict(ARCHITECTURE ^ 1, 0), libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(verdict(ARCHITECTURE, OTHER_NAMES_FROM), libc::SECCOMP_RET_KILL_PROCESS);
+    }
+}

@@ -113,7 +113,7 @@ impl Session {
     /// Whether lines at this place were written by an earlier invocation already.
     pub(crate) fn is_replaying(&self) -> bool {
         let Some(durable) = &self.durable else { return false };
-        !self.is_in_step() && durable.borrow().journal.is_replaying(self.context_id().as_deref())
+        !self.is_in_step() && durable.borrow().journal.is_behind(self.context_id().as_deref())
     }
 
     /// Counts a line against the limit of the call; false when there is no room left.

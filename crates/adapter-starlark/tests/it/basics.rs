@@ -60,6 +60,7 @@ async fn values_survive_the_way_there_and_back() {
         let [there, back] = [text, &reply.text].map(|text| serde_json::from_str::<serde_json::Value>(text).unwrap());
         assert_eq!(there, back, "{text}");
     }
+    assert_eq!(world.call(same, r#"{"a":1,"a":2}"#).await.unwrap().text, r#"{"a":2}"#);
     for exact in ["123456789012345678901234567890", "-9223372036854775809", "1.0", "0.1"] {
         assert_eq!(world.call(same, exact).await.unwrap().text, exact);
     }

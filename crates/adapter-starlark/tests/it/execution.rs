@@ -31,8 +31,8 @@ struct State {
     /// When callbacks time out.
     deadlines: BTreeMap<String, i64>,
     page: Option<usize>,
-    /// Answers that the service gives in place of recording.
-    refusals: Vec<ErrorObject>,
+    /// What the service answers in place of recording, after so many checkpoints.
+    refusals: Vec<(usize, ErrorObject)>,
 }
 
 #[derive(Clone)]
@@ -163,7 +163,12 @@ impl Execution {
 
     /// The next checkpoint is answered with this error.
     pub(crate) fn refuse_next(&self, error: ErrorObject) {
-        self.state.lock().unwrap().refusals.push(error);
+        self.refuse_after(self.checkpoints(), error);
+    }
+
+    /// The checkpoint after so many is answered with this error, once.
+    pub(crate) fn refuse_after(&self, checkpoints: usize, error: ErrorObject) {
+        self.state.lock().unwrap().refusals.push((checkpoints, error));
     }
 
     pub(crate) fn checkpoints(&self) -> usize {
@@ -257,8 +262,9 @@ impl DurableService for Execution {
     ) -> Result<CheckpointResponse, ErrorObject> {
         assert_eq!(arn, ARN);
         let mut state = self.state.lock().unwrap();
-        if !state.refusals.is_empty() {
-            return Err(state.refusals.remove(0));
+        let checkpoints = state.checkpoints;
+        if let Some(at) = state.refusals.iter().position(|(after, _)| *after == checkpoints) {
+            return Err(state.refusals.remove(at).1);
         }
         assert_eq!(request.checkpoint_token, state.token.to_string(), "each call has the token of the last");
         state.token += 1;

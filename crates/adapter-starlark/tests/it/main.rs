@@ -1,9 +1,14 @@
-//! Starlark in real children. The program of a child is the example `worker`.
+//! Starlark in real children. The program of a child is the example `starlark_worker`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod basics;
+mod branches;
+mod egress;
+mod engine;
 mod execution;
+mod guide;
 mod hostile;
+mod sandbox;
 mod support;
 mod workflows;

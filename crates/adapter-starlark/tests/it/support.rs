@@ -33,7 +33,7 @@ impl Lines {
 fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap().parent().unwrap();
-    let program = folder.join("examples").join("worker");
+    let program = folder.join("examples").join("starlark_worker");
     assert!(program.exists(), "build {} first: cargo build -p servo-adapter-starlark --examples", program.display());
     program
 }

@@ -39,6 +39,9 @@ def main(ctx, input):
     execution.suspends(&world).await;
     assert_eq!(execution.told(), ["STEP/Step charge START", "STEP/Step charge SUCCEED", "WAIT/Wait - START"]);
     assert_eq!(execution.checkpoints(), 2);
+    // Too early: nothing is written or recorded again.
+    execution.suspends(&world).await;
+    assert_eq!(execution.checkpoints(), 2);
     execution.advance(600);
     assert_eq!(execution.returns(&world).await, json!([5, "o-1"]));
     assert_eq!(execution.checkpoints(), 3);
@@ -99,16 +102,8 @@ async fn at_most_once_steps_do_not_run_twice() {
     let execution = Execution::new(&world, source, "null");
     // The process dies between START and the outcome: the service does not take the second call.
     let stale = ErrorObject::new("InvalidParameterValueException", "Invalid checkpoint token: stale");
-    let taken_over = {
-        let execution = execution.clone();
-        async move {
-            while execution.checkpoints() == 0 {
-                tokio::task::yield_now().await;
-            }
-            execution.refuse_next(stale);
-        }
-    };
-    let (_, ()) = tokio::join!(execution.invoke(&world), taken_over);
+    execution.refuse_after(1, stale);
+    execution.suspends(&world).await;
     assert_eq!(execution.told(), ["STEP/Step pay START"]);
     execution.suspends(&world).await;
     let retry = execution.updates().pop().unwrap();
@@ -159,91 +154,6 @@ def main(ctx, input):
     execution.suspends(&world).await;
     execution.answer("", Err(ErrorObject::new("ValueError", "bad")));
     assert_eq!(execution.returns(&world).await, json!([2, false, "bad", "retryable"]));
-}
-
-/// SR-228: a workflow branches, fans out and joins; waits of branches overlap.
-#[tokio::test]
-async fn branches_fan_out_and_join() {
-    let world = World::new();
-    let source = r#"
-def main(ctx, input):
-    def slow(n):
-        ctx.sleep(60)
-        return ctx.step("double", lambda: n * 2)
-    if input.parallel:
-        return ctx.parallel([lambda: slow(1), lambda: 7, lambda: slow(3)], name = "all")
-    return ctx.map([1, 2, 3], slow)
-"#;
-    for (input, expected) in [(r#"{"parallel": false}"#, json!([2, 4, 6])), (r#"{"parallel": true}"#, json!([2, 7, 6]))]
-    {
-        let world = World::new();
-        let execution = Execution::new(&world, source, input);
-        execution.suspends(&world).await;
-        // One call starts all waits.
-        assert_eq!(execution.checkpoints(), 1, "{:?}", execution.told());
-        execution.advance(60);
-        assert_eq!(execution.returns(&world).await, expected);
-        assert!(execution.updates().iter().all(|update| update.id.len() == 64));
-    }
-    drop(world);
-}
-
-#[tokio::test]
-async fn branches_wait_in_turns_under_a_limit() {
-    let world = World::new();
-    let source =
-        "def main(ctx, input):\n    return ctx.map(range(4), lambda n: [n, ctx.sleep(10)], max_concurrency = 2)\n";
-    let execution = Execution::new(&world, source, "null");
-    for waits in [2, 4] {
-        execution.suspends(&world).await;
-        assert_eq!(execution.told().iter().filter(|update| update.starts_with("WAIT")).count(), waits);
-        execution.advance(10);
-    }
-    assert_eq!(execution.returns(&world).await, json!([[0, null], [1, null], [2, null], [3, null]]));
-}
-
-#[tokio::test]
-async fn a_failed_branch_fails_the_whole_or_is_part_of_it() {
-    let world = World::new();
-    let source = r#"
-def main(ctx, input):
-    def work(n):
-        if n == 2:
-            ctx.fail("two is wrong", details = {"n": n})
-        return n
-    outcomes = ctx.map([1, 2, 3], work, catch = input)
-    return [[o.ok, o.value, o.error.message if o.error else None] for o in outcomes]
-"#;
-    let execution = Execution::new(&world, source, "true");
-    assert_eq!(
-        execution.returns(&world).await,
-        json!([[true, 1, null], [false, null, "two is wrong"], [true, 3, null]])
-    );
-    let world = World::new();
-    let execution = Execution::new(&world, source, "false");
-    let failure = execution.fails(&world).await;
-    assert_eq!((failure.message.as_str(), &failure.details["n"]), ("two is wrong", &json!(2)));
-    assert_eq!(execution.told().last().unwrap(), "CONTEXT/Map - FAIL");
-    // The same on replay, from the record.
-    assert_eq!(execution.fails(&world).await, failure);
-}
-
-/// A result that is too large for one record is put together again from its parts.
-#[tokio::test]
-async fn large_results_of_branches_come_from_their_steps_again() {
-    let world = World::new();
-    let source = r#"
-def main(ctx, input):
-    parts = ctx.map([1, 2], lambda n: ctx.step("make", lambda: "x" * 200000))
-    ctx.sleep(1)
-    return [len(part) for part in parts]
-"#;
-    let execution = Execution::new(&world, source, "null");
-    execution.suspends(&world).await;
-    let closed = execution.updates().into_iter().find(|update| update.context_options.is_some()).unwrap();
-    assert_eq!((closed.context_options.unwrap().replay_children, closed.payload.as_deref()), (Some(true), Some("")));
-    execution.advance(1);
-    assert_eq!(execution.returns(&world).await, json!([200_000, 200_000]));
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! Limits: the adapter's own closed set, the tenant's defaults for what is left out, and its quotas for what is not.
 
 use serde_json::{Map, Value};
-use servo_model::limits::INTEGER_MAX;
 
 use super::issue::{Place, join, unknown};
 use super::{Validation, kinds};
@@ -57,11 +56,6 @@ fn quotas(all: &Validation<'_>, limits: &Map<String, Value>, issues: &mut Vec<Va
             let issue = ValidationIssue::new(kinds::LIMIT_EXCEEDED, join(PATH, name), "more than the tenant's quota");
             issues.push(issue.suggest(format!("use at most {quota}, or have the quota raised")));
         }
-    }
-    let concurrent = limits.get("max_concurrent").and_then(Value::as_f64);
-    if concurrent.is_some_and(|value| value > float(INTEGER_MAX)) {
-        let path = join(PATH, "max_concurrent");
-        issues.push(ValidationIssue::new(kinds::LIMIT_EXCEEDED, path, format!("the value is at most {INTEGER_MAX}")));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use servo_model::invocation::EntrypointKind;
-use servo_model::limits::{TEXT_CHARS_MAX, fits};
+use servo_model::limits::{INTEGER_MAX, TEXT_CHARS_MAX, fits};
 
 use super::issue::{Place, join};
 use super::suggest::nearest;
@@ -20,6 +20,7 @@ pub(super) fn check(
     modes(document, issues);
     rate_limit(all, document, issues);
     sizes(document, issues);
+    numbers(document, issues);
     let workflow = document.pointer("/traits/workflow").filter(|value| !value.is_null());
     if kind == Some(EntrypointKind::Function) && workflow.is_some() {
         let message = "a function has no workflow traits; it never waits and is never undone";
@@ -139,8 +140,27 @@ fn sizes(document: &Value, issues: &mut Vec<ValidationIssue>) {
             too_long(format!("$.tags[{index}]"), TAG_CHARS_MAX, "characters");
         }
     }
-    let attempts = document.pointer("/traits/retry/max_attempts").and_then(Value::as_f64);
-    if attempts.is_some_and(|attempts| attempts > f64::from(u32::MAX)) {
-        too_long("$.traits.retry.max_attempts".to_owned(), u32::MAX as usize, "attempts");
+}
+
+/// Numbers that the types leave open and that must fit what keeps them.
+fn numbers(document: &Value, issues: &mut Vec<ValidationIssue>) {
+    const EXACT: u64 = INTEGER_MAX;
+    let bounds = [
+        ("/traits/retry/max_attempts", u64::from(u32::MAX)),
+        ("/traits/retry/initial_delay_ms", EXACT),
+        ("/traits/retry/max_delay_ms", EXACT),
+        ("/traits/retry/backoff_multiplier", 1_000_000),
+        ("/traits/caching/max_age_seconds", EXACT),
+        ("/traits/limits/timeout_seconds", EXACT),
+        ("/traits/limits/max_concurrent", EXACT),
+        ("/traits/workflow/max_suspension_days", 36_500),
+    ];
+    for (pointer, max) in bounds {
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^53 - 1")]
+        let is_over = document.pointer(pointer).and_then(Value::as_f64).is_some_and(|value| value > max as f64);
+        if is_over {
+            let path = format!("${}", pointer.replace('/', "."));
+            issues.push(ValidationIssue::new(kinds::LIMIT_EXCEEDED, path, format!("the value is at most {max}")));
+        }
     }
 }

@@ -71,6 +71,7 @@ fn every_fault_is_named_at_its_place() {
     };
     put("/version", json!("1.0"), "$.version invalid_format");
     put("/version", json!("v1.0.0"), "$.version invalid_format");
+    put("/version", json!("١.0.0"), "$.version invalid_format");
     put("/tags", json!(["a", 1]), "$.tags[1] schema_mismatch");
     put("/title", json!(1), "$.title schema_mismatch");
     put("/owner/owner_type", json!("group"), "$.owner.owner_type invalid_value");
@@ -89,6 +90,11 @@ fn every_fault_is_named_at_its_place() {
     put("/traits/retry", json!({"max_attempts": -1}), "$.traits.retry.max_attempts schema_mismatch");
     put("/traits/retry", json!({"max_attempts": 1e12}), "$.traits.retry.max_attempts limit_exceeded");
     let retry = |name: &str, value: Value| json!({"max_attempts": 1, name: value});
+    for name in ["initial_delay_ms", "max_delay_ms", "backoff_multiplier"] {
+        put("/traits/retry", retry(name, json!(1e300)), &format!("$.traits.retry.{name} limit_exceeded"));
+    }
+    put("/traits/caching", json!({"max_age_seconds": 1e300}), "$.traits.caching.max_age_seconds limit_exceeded");
+    put("/traits/limits", json!({"timeout_seconds": 1e300}), "$.traits.limits.timeout_seconds limit_exceeded");
     put("/traits/retry", retry("initial_delay_ms", json!(-1)), "$.traits.retry.initial_delay_ms schema_mismatch");
     put("/traits/retry", retry("max_delay_ms", json!(-1)), "$.traits.retry.max_delay_ms schema_mismatch");
     put("/traits/retry", retry("backoff_multiplier", json!(0.9)), "$.traits.retry.backoff_multiplier schema_mismatch");
@@ -485,7 +491,7 @@ fn anything() -> impl Strategy<Value = Value> {
 }
 
 /// Every place of a definition.
-const PLACES: [&str; 24] = [
+const PLACES: [&str; 29] = [
     "/version",
     "/tenant_id",
     "/owner",
@@ -510,6 +516,11 @@ const PLACES: [&str; 24] = [
     "/implementation/adapter",
     "/implementation/code",
     "/x_other",
+    "/traits/retry/backoff_multiplier",
+    "/traits/retry/initial_delay_ms",
+    "/traits/limits/timeout_seconds",
+    "/traits/limits/cpu",
+    "/traits/limits/max_concurrent",
 ];
 
 proptest! {

@@ -22,7 +22,7 @@ fn ids_are_strings() {
     let _: (ScheduleId, TriggerId, TenantId) = (text.clone(), text.clone(), text);
 }
 
-/// SR-491, SR-506: each enum has the words of its schema and no other.
+/// SR-506: each enum has the words of its schema and no other.
 #[test]
 fn enums_have_the_published_words() {
     fn words<T: serde::Serialize>(all: &[T]) -> Vec<Value> {

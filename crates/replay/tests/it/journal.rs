@@ -94,6 +94,25 @@ fn replay_ends_with_the_record() {
     assert!(!Journal::default().is_replaying(None));
 }
 
+/// What an earlier invocation has started counts as its past, also while it is under way.
+#[test]
+fn a_context_is_behind_until_it_comes_to_something_new() {
+    let step = Identity::new(OperationType::Step, SubType::Step, None, None);
+    let wait = Identity::new(OperationType::Wait, SubType::Wait, None, None);
+    let recorded =
+        || [operation("a", &step, OperationStatus::Succeeded), operation("b", &wait, OperationStatus::Started)];
+    let mut journal = Journal::load(recorded());
+    journal.lookup("a", &step).unwrap();
+    assert!(journal.is_behind(None) && !journal.is_replaying(None));
+    assert!(!journal.is_behind(Some("c")));
+    journal.lookup("b", &wait).unwrap();
+    assert!(!journal.is_behind(None));
+
+    let mut journal = Journal::load(recorded());
+    journal.lookup("new", &step).unwrap();
+    assert!(!journal.is_behind(None));
+}
+
 /// A late page of an earlier answer does not undo an outcome.
 #[test]
 fn an_outcome_is_final() {

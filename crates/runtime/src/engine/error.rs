@@ -51,6 +51,7 @@ impl Error {
                 S::NotFound => codes::RUN_NOT_FOUND,
                 S::KeyExists { .. } => codes::IDEMPOTENCY_KEY_EXISTS,
                 S::RequestExists { .. } | S::RunExists { .. } => codes::RUN_REQUEST_MISMATCH,
+                S::EntrypointExists { .. } => codes::ILLEGAL_TRANSITION,
                 S::Fenced { .. } => codes::AUTHORITY_FENCED,
                 S::AuthorityHeld { .. } => codes::AUTHORITY_HELD,
                 S::AuthorityNotHeld { .. } => codes::AUTHORITY_NOT_HELD,
@@ -64,9 +65,11 @@ impl Error {
                 S::InUse { .. } => codes::STORE_IN_USE,
                 S::Unsupported { .. } => codes::UNSUPPORTED,
                 S::Closed => codes::SHUTTING_DOWN,
-                S::Unavailable { .. } | S::Conflict { .. } | S::CursorMoved { .. } | S::LeaseLost { .. } => {
-                    codes::STORE_UNAVAILABLE
-                }
+                S::Unavailable { .. }
+                | S::Conflict { .. }
+                | S::RevisionMoved { .. }
+                | S::CursorMoved { .. }
+                | S::LeaseLost { .. } => codes::STORE_UNAVAILABLE,
             },
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use servo_entrypoint::{InvocationMode, errors};
 use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
+use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
 use servo_model::{RunState, RunStatus, TenantId};
 use servo_store::Scope;
@@ -12,6 +14,7 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionStat
 use super::seal::{CallbackRef, Purpose, Token};
 use super::{Executions, Refused, StartFunction};
 use crate::engine::Order;
+use crate::serverless::Begin;
 
 /// Updates in one call. SDKs send at most 250.
 const UPDATES_MAX: usize = 1_000;
@@ -97,6 +100,12 @@ impl Executions {
             let chained =
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
+            if options.function_name.starts_with("gts.") {
+                let parent = ParentOperation { run_id: token.run.clone(), operation_id: update.id.clone() };
+                let target = self.entrypoint_target(token, &options.function_name, update.payload.as_deref(), parent);
+                targets.insert(update.id.clone(), target.await?);
+                continue;
+            }
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
                 Ok(function) => function,
                 Err(refused) if refused.name.status() >= 500 => return Err(refused),
@@ -124,5 +133,57 @@ impl Executions {
             targets.insert(update.id.clone(), Ok(Spawn { run_id, start: Box::new(start) }));
         }
         Ok(targets)
+    }
+
+    /// A chained invoke may also name an entrypoint by its address.
+    async fn entrypoint_target(
+        &self,
+        token: &Token,
+        address: &str,
+        payload: Option<&str>,
+        parent: ParentOperation,
+    ) -> Result<Result<Spawn, ErrorObject>, Refused> {
+        let wrong = |failure: &Failure| Ok(Err(failure.to_error()));
+        let Some(loaded) = self.entrypoints.find(&token.tenant, address).await? else {
+            return wrong(&errors::not_found(format!("there is no entrypoint `{address}`")));
+        };
+        if !servo_entrypoint::status::is_callable(loaded.status()) {
+            let status = loaded.status().as_str();
+            return wrong(&errors::not_active(format!("the entrypoint `{address}` is `{status}`")));
+        }
+        let params = match serde_json::from_str(payload.unwrap_or("{}")) {
+            Ok(params) => params,
+            Err(error) => return wrong(&errors::bad_request(format!("the params are no JSON: {error}"))),
+        };
+        let params = match loaded.compiled.check_params(Some(&params)) {
+            Ok(params) => serde_json::Value::Object(params).to_string(),
+            Err(failure) => return wrong(&failure),
+        };
+        // The caller of a run calls on: what it starts is its own.
+        let caller = |state: &RunState| {
+            let pin = state.entrypoint();
+            let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone());
+            let correlation = pin.map(|pin| (pin.correlation_id.clone(), pin.dead_letter_grace_seconds));
+            (subject, correlation)
+        };
+        let (subject, correlation) = self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, caller).await?;
+        let (correlation_id, grace) = correlation.unwrap_or_else(|| (token.run.to_string(), 86_400));
+        let begin = Begin {
+            loaded: &loaded,
+            tenant: token.tenant.clone(),
+            subject: subject.unwrap_or_else(|| format!("execution/{}", token.run)),
+            correlation_id,
+            mode: InvocationMode::Async,
+            params,
+            seconds_max: u64::MAX,
+            dead_letter_grace_seconds: grace,
+            parent: Some(parent),
+            compensates: None,
+            replay_of: None,
+        };
+        let mut start = self.begin(begin).await?;
+        let run_id = self.engine.ids().run_id(self.engine.now());
+        start.start.name = run_id.to_string();
+        Ok(Ok(Spawn { run_id, start: Box::new(start) }))
     }
 }

@@ -14,7 +14,7 @@ use servo_model::{RunId, TenantId};
 const CHARS_MAX: usize = 2_048;
 
 #[derive(Clone)]
-pub(super) struct Seal(Arc<LessSafeKey>);
+pub(crate) struct Seal(Arc<LessSafeKey>);
 
 impl std::fmt::Debug for Seal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -24,10 +24,12 @@ impl std::fmt::Debug for Seal {
 
 /// What is sealed under one purpose opens under no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     Token,
     Callback,
     Marker,
+    /// A page of a list.
+    Page,
 }
 
 impl Purpose {
@@ -36,6 +38,7 @@ impl Purpose {
             Purpose::Token => b"servo/checkpoint-token/1",
             Purpose::Callback => b"servo/callback/1",
             Purpose::Marker => b"servo/marker/1",
+            Purpose::Page => b"servo/page/1",
         }
     }
 }
@@ -58,12 +61,12 @@ pub(super) struct CallbackRef {
 }
 
 impl Seal {
-    pub(super) fn new(secret: [u8; 32]) -> Self {
+    pub(crate) fn new(secret: [u8; 32]) -> Self {
         let key = UnboundKey::new(&CHACHA20_POLY1305, &secret).expect("the key has the algorithm's length");
         Self(Arc::new(LessSafeKey::new(key)))
     }
 
-    pub(super) fn close<T: Serialize>(&self, purpose: Purpose, nonce: [u8; NONCE_LEN], value: &T) -> String {
+    pub(crate) fn close<T: Serialize>(&self, purpose: Purpose, nonce: [u8; NONCE_LEN], value: &T) -> String {
         let mut bytes = serde_json::to_vec(value).expect("ids and numbers serialise");
         let sealed = self.0.seal_in_place_append_tag(
             Nonce::assume_unique_for_key(nonce),
@@ -77,7 +80,7 @@ impl Seal {
     }
 
     /// Whatever is wrong, the answer is the same.
-    pub(super) fn open<T: DeserializeOwned>(&self, purpose: Purpose, text: &str) -> Option<T> {
+    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: Purpose, text: &str) -> Option<T> {
         if text.len() > CHARS_MAX {
             return None;
         }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use servo_adapter::{Adapter, Handlers};
-use servo_model::execution::{HANDLER, JOIN};
+use servo_model::execution::{COMPENSATE, HANDLER, JOIN};
 use servo_model::{RunState, Timestamp};
 use servo_store::{DispatchRow, Fence, Scope};
 use tokio::sync::Semaphore;
 
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
+use super::compensation;
 use super::concurrency::Concurrency;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
@@ -45,7 +46,7 @@ impl Workshop {
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
         let function = match step {
-            Some((HANDLER | JOIN, _)) => function_of(&engine, &row).await,
+            Some((HANDLER | JOIN | COMPENSATE, _)) => function_of(&engine, &row).await,
             _ => None,
         };
         match (step, function) {
@@ -59,6 +60,10 @@ impl Workshop {
                 if most.is_some() {
                     engine.wake().dispatch.notify_one();
                 }
+            }
+            (Some((COMPENSATE, _)), Some(_)) => {
+                let owner = self.authority.owner().to_owned();
+                compensation::run(self.executions, row, fence, owner, registered).await;
             }
             (Some((JOIN, _)), Some(_)) => {
                 join::run(engine, row, fence, self.authority.owner().to_owned(), registered).await;

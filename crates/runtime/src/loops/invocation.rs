@@ -11,9 +11,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
 use servo_canon::Digest;
+use servo_entrypoint::errors;
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
 use servo_model::RunState;
 use servo_model::contract::DispatchState;
+use servo_model::execution::Execution;
+use servo_model::function::FunctionSpec;
+use servo_model::invocation::EntrypointKind;
 use servo_model::operation::ErrorObject;
 use servo_store::{DispatchRow, Fence, Scope};
 use servo_wire::lambda::{DurableExecutionInvocationOutput, InvocationStatus};
@@ -22,7 +26,8 @@ use super::authority::Authority;
 use super::inflight::Registered;
 use super::supervise;
 use crate::engine::{Engine, Error, Order, Patience};
-use crate::executions::Executions;
+use crate::entrypoints::Loaded;
+use crate::executions::{Executions, Refused};
 use crate::metrics::standing;
 
 /// What a handler may answer at most.
@@ -43,9 +48,11 @@ struct Prepared {
     payload: String,
     function: String,
     version: String,
-    /// Of the registration.
+    /// Of the registration that the run is pinned to.
     digest: Digest,
     durable: bool,
+    /// The registration of the entrypoint that this is a run of.
+    entrypoint: Option<String>,
     timeout: Duration,
     tenant_id: Option<String>,
     trace: Option<String>,
@@ -154,17 +161,54 @@ impl Invocation {
             version: start.version.clone(),
             digest: state.plan_ref.as_ref()?.sha256,
             durable: start.durable,
-            timeout: Duration::from_secs(start.invocation_timeout_seconds),
+            entrypoint: start.entrypoint.as_ref().map(|pin| pin.id.clone()),
+            timeout: time_left(execution),
             tenant_id: start.tenant_id.clone(),
             trace: start.trace.clone(),
         })
     }
 
+    /// The entrypoint that this is a run of.
+    async fn loaded(&self, id: Option<&str>) -> Result<Option<Arc<Loaded>>, Answer> {
+        let Some(id) = id else { return Ok(None) };
+        match self.executions.entrypoints().get(id).await {
+            Ok(Some(loaded)) => Ok(Some(loaded)),
+            Ok(None) => {
+                let message = "the entrypoint is not registered any more";
+                Err(Answer::Unreachable(errors::not_found(message).to_error()))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an entrypoint was not read");
+                Err(Answer::Crashed(ErrorObject::new("ServiceException", "the entrypoint could not be read")))
+            }
+        }
+    }
+
+    /// How the handler is reached: by the entrypoint's own code, or by the function that it refers to.
+    async fn spec(
+        &self,
+        loaded: Option<&Loaded>,
+        function: (&str, &str),
+        digest: Digest,
+    ) -> Result<FunctionSpec, Refused> {
+        match loaded.and_then(|loaded| loaded.code.clone()) {
+            Some(code) => Ok(code),
+            None => {
+                let owner = loaded.map_or(&self.row.tenant, |loaded| &loaded.tenant);
+                self.executions.pinned(owner, function, digest).await
+            }
+        }
+    }
+
     /// Calls the handler. `None` when the execution has ended under it.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
-        let Prepared { payload, function, version, digest, durable, timeout, tenant_id, trace } = prepared;
+        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, trace } = prepared;
         let tenant = &self.row.tenant;
-        let spec = match self.executions.pinned(tenant, (&function, &version), digest).await {
+        let loaded = match self.loaded(entrypoint.as_deref()).await {
+            Ok(loaded) => loaded,
+            Err(answer) => return Some((answer, Used::default())),
+        };
+        let spec = match self.spec(loaded.as_deref(), (&function, &version), digest).await {
             Ok(spec) => spec,
             Err(refused) if refused.name.status() >= 500 => {
                 let error = ErrorObject::new(refused.name.as_str(), refused.message);
@@ -193,7 +237,10 @@ impl Invocation {
             biased;
             () = self.registered.cancel.notified() => None,
             answer = work => Some(match answer {
-                Ok(Ok(reply)) => (read_answer(&reply.text, durable), used(reply.usage)),
+                Ok(Ok(reply)) => {
+                    let answer = checked(loaded.as_deref(), read_answer(&reply.text, durable));
+                    (answer, used(reply.usage))
+                }
                 Ok(Err(failure)) => failed(failure),
                 Err(_) => {
                     let error = ErrorObject::new("Runtime.ExitError", "the handler panicked");
@@ -224,6 +271,34 @@ impl Invocation {
                 tracing::warn!(request_id = %self.row.request_id, %error, "answer not recorded; the handler will be invoked again");
             }
         }
+    }
+}
+
+/// One attempt of a function has its whole time. The invocations of a workflow share it, because waiting between them is
+/// not executing.
+fn time_left(execution: &Execution) -> Duration {
+    let head = &execution.head;
+    let whole = Duration::from_secs(head.start.invocation_timeout_seconds);
+    let workflow = head.start.entrypoint.as_ref().is_some_and(|pin| pin.kind == EntrypointKind::Workflow);
+    if workflow {
+        return whole.saturating_sub(Duration::from_millis(head.executed_ms)).max(Duration::from_millis(1));
+    }
+    whole
+}
+
+/// What an entrypoint returns is what its schema says, or it has failed.
+fn checked(loaded: Option<&Loaded>, answer: Answer) -> Answer {
+    let (Some(loaded), Answer::Succeeded(result)) = (loaded, &answer) else { return answer };
+    let value = match serde_json::from_str(result.as_deref().unwrap_or("null")) {
+        Ok(value) => value,
+        Err(error) => {
+            return Answer::Failed(Some(errors::bad_request(format!("the result is no JSON: {error}")).to_error()));
+        }
+    };
+    match loaded.compiled.check_result(value) {
+        Ok(serde_json::Value::Null) => Answer::Succeeded(Some("null".to_owned())),
+        Ok(_) => answer,
+        Err(failure) => Answer::Failed(Some(failure.to_error())),
     }
 }
 

@@ -2,7 +2,8 @@
 //! crash, told again.
 
 use servo_machine::{Command, ExecutionCommand};
-use servo_model::RunState;
+use servo_model::operation::ExecutionStatus;
+use servo_model::{RunId, RunState};
 use servo_store::dispatch::DispatchChange;
 use servo_store::{Append, DispatchRow, Expected, Fence, Scope, StreamAppend};
 
@@ -15,15 +16,28 @@ pub(crate) async fn run(engine: Engine, row: DispatchRow, fence: Fence, owner: S
     }
 }
 
-async fn join(engine: &Engine, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), Error> {
-    let ended = |state: &RunState| {
-        let head = &state.execution.as_ref()?.head;
-        Some((head.start.parent.clone()?, head.ended.clone()?))
+/// Who waits for this run, and what to tell it.
+fn told(state: &RunState) -> Option<(RunId, ExecutionCommand)> {
+    let head = &state.execution.as_ref()?.head;
+    let ended = head.ended.clone()?;
+    if let Some(parent) = head.start.parent.clone() {
+        return Some((parent.run_id, ExecutionCommand::ChainedEnded { operation_id: parent.operation_id, ended }));
+    }
+    let compensates = state.entrypoint()?.compensates.clone()?;
+    let error = match ended.status {
+        ExecutionStatus::Succeeded | ExecutionStatus::Running => None,
+        ExecutionStatus::Failed | ExecutionStatus::TimedOut | ExecutionStatus::Stopped => {
+            Some(ended.error.unwrap_or_default())
+        }
     };
-    if let Some((parent, ended)) = engine.view(&Scope::System, &row.run_id, ended).await? {
-        let command = ExecutionCommand::ChainedEnded { operation_id: parent.operation_id, ended };
+    let command = ExecutionCommand::Compensated { run_id: Some(state.run_id.clone()), error };
+    Some((compensates.run_id, command))
+}
+
+async fn join(engine: &Engine, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), Error> {
+    if let Some((waiting, command)) = engine.view(&Scope::System, &row.run_id, told).await? {
         let command = Command::Execution(Box::new(command));
-        let mut order = Order::new(Scope::System, parent.run_id, command, "engine");
+        let mut order = Order::new(Scope::System, waiting, command, "engine");
         order.patience = Patience::Background;
         match engine.execute(order).await {
             // Over, or gone: nobody waits any more.
@@ -33,6 +47,11 @@ async fn join(engine: &Engine, row: &DispatchRow, fence: Fence, owner: &str) -> 
             Err(error) => return Err(error),
         }
     }
+    deliver(engine, row, fence, owner).await
+}
+
+/// The dispatch has done what it was for.
+pub(super) async fn deliver(engine: &Engine, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), Error> {
     let request_id = row.request_id.clone();
     let mut stream = StreamAppend::new(row.run_id.clone(), row.tenant.clone(), Expected::Any);
     if row.state == servo_model::contract::DispatchState::Pending {

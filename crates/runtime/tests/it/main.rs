@@ -12,6 +12,7 @@ mod projector;
 mod queue;
 mod relay;
 mod retention;
+mod serverless;
 mod shutdown;
 mod smoke;
 mod sweep;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::{LogPage, RunPage, StoredSnapshot, TimerChange};
 use servo_store::runs::RunQuery;
@@ -122,6 +123,22 @@ impl RunStore for SimStore {
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
         let tenant = tenant.clone();
         self.read("find_request", move |store| Box::pin(async move { store.find_request(&tenant, key).await })).await
+    }
+
+    async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
+        let (tenant, run_id) = (tenant.clone(), run_id.clone());
+        self.write("release_request", move |store| {
+            Box::pin(async move { store.release_request(&tenant, key, &run_id).await })
+        })
+        .await
+    }
+
+    async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>> {
+        let (tenant, plan_id) = (tenant.clone(), plan_id.map(str::to_owned));
+        self.read("count_by_visible", move |store| {
+            Box::pin(async move { store.count_by_visible(&tenant, plan_id.as_deref()).await })
+        })
+        .await
     }
 
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::{EventOutcome, KeyMode, QueueChange, StreamOutcome};
 use servo_store::{Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Error, Expected, Result, StreamAppend};
@@ -28,6 +29,8 @@ pub(super) struct RunView {
     /// Events of the run, of those whose keys the batch asks for.
     pub(super) keys: HashMap<Digest, EventOutcome>,
     pub(super) queue_owner: Option<String>,
+    /// Under which plan and status an invocation is counted; `None` for other runs.
+    pub(super) counted: Option<(String, InvocationStatus)>,
 }
 
 /// What an append may have changed, to be put back if it is refused.
@@ -103,7 +106,11 @@ impl World {
             }
             self.requests.insert(slot, stream.run_id.clone());
         }
-        let view = RunView { tenant: stream.tenant.clone(), head: 0, keys: HashMap::new(), queue_owner: None };
+        let counted = row.invocation.then(|| (row.plan_id.clone(), row.visible));
+        if row.invocation {
+            writes.counts.add(&stream.tenant, &row.plan_id, row.visible, 1);
+        }
+        let view = RunView { tenant: stream.tenant.clone(), head: 0, keys: HashMap::new(), queue_owner: None, counted };
         self.runs.insert(stream.run_id.clone(), view);
         writes.new_runs.push(NewRun { run_id: &stream.run_id, tenant: &stream.tenant, row });
         Ok(())
@@ -130,6 +137,13 @@ impl World {
         }
         if let Some(row) = stream.row.as_ref().filter(|_| stream.expected != Expected::New) {
             writes.rows.insert(&stream.run_id, row);
+            if let Some((plan_id, visible)) = &mut run.counted
+                && (*plan_id != row.plan_id || *visible != row.visible)
+            {
+                writes.counts.add(&stream.tenant, plan_id, *visible, -1);
+                writes.counts.add(&stream.tenant, &row.plan_id, row.visible, 1);
+                (*plan_id, *visible) = (row.plan_id.clone(), row.visible);
+            }
         }
         writes.timer(stream);
         match &stream.queue {

@@ -18,7 +18,7 @@ use crate::sql::{self, lease, lock};
 use crate::store::Core;
 
 /// Runs as they are, with the last sequence that each was ever given.
-const RUNS: &str = "SELECT r.run_id, r.tenant_id, GREATEST(r.head_floor, COALESCE(
+const RUNS: &str = "SELECT r.run_id, r.tenant_id, r.plan_id, r.visible, r.invocation, GREATEST(r.head_floor, COALESCE(
         (SELECT e.run_seq FROM events e WHERE e.run_id = r.run_id ORDER BY e.run_seq DESC LIMIT 1), 0)) AS head
     FROM runs r WHERE r.run_id = ANY ($1)";
 
@@ -139,7 +139,12 @@ impl Steps {
         }
         for row in answer(Some(self.runs)) {
             let (tenant, head) = (rows::tenant(row)?, rows::number(row, "head")?);
-            let view = RunView { tenant, head, keys: HashMap::new(), queue_owner: None };
+            let counted = if rows::get(row, "invocation")? {
+                Some((rows::get(row, "plan_id")?, rows::visible(row)?))
+            } else {
+                None
+            };
+            let view = RunView { tenant, head, keys: HashMap::new(), queue_owner: None, counted };
             world.runs.insert(rows::run_id(row, "run_id")?, view);
         }
         for row in answer(self.keys) {

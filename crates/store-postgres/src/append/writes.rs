@@ -9,6 +9,7 @@ use servo_store::{AuthorityRow, DispatchRow, NewEvent, Result, RunRow, StreamApp
 
 use crate::pipeline::Pipeline;
 use crate::sql;
+use crate::sql::counts::Counts;
 
 #[derive(Debug, Default)]
 pub(super) struct Writes<'a> {
@@ -23,6 +24,7 @@ pub(super) struct Writes<'a> {
     pub(super) withdrawn: BTreeSet<&'a str>,
     pub(super) dispatches: BTreeMap<&'a str, DispatchRow>,
     pub(super) cursors: BTreeMap<&'a str, &'a CursorRow>,
+    pub(super) counts: Counts,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +59,19 @@ impl<'a> Writes<'a> {
     }
 
     pub(super) fn merge(&mut self, later: Writes<'a>) {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } =
-            later;
+        let Writes {
+            authority,
+            new_runs,
+            events,
+            rows,
+            timers,
+            queue,
+            snapshots,
+            withdrawn,
+            dispatches,
+            cursors,
+            counts,
+        } = later;
         self.authority = authority.or(self.authority.take());
         self.new_runs.extend(new_runs);
         self.events.extend(events);
@@ -70,11 +83,14 @@ impl<'a> Writes<'a> {
         self.withdrawn.extend(withdrawn);
         self.dispatches.extend(dispatches);
         self.cursors.extend(cursors);
+        self.counts.merge(counts);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let Writes { authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors } =
-            self;
+        // Numbers change with rows only.
+        let Writes {
+            authority, new_runs, events, rows, timers, queue, snapshots, withdrawn, dispatches, cursors, ..
+        } = self;
         authority.is_none()
             && new_runs.is_empty()
             && events.is_empty()
@@ -100,6 +116,7 @@ impl<'a> Writes<'a> {
         if let Some(authority) = &self.authority {
             sql::lease::put(pipeline, authority)?;
         }
+        self.counts.send(pipeline);
         Ok(())
     }
 }

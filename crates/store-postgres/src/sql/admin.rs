@@ -10,6 +10,7 @@ use servo_model::{RunId, Timestamp};
 use servo_store::admin::{StoreInfo, check_import};
 use servo_store::{AdminStore, Error, Result, RunRow, Scope, StoredEvent};
 
+use super::counts::Counts;
 use super::{lock, log, runs};
 use crate::append::NewRun;
 use crate::error::{Phase, corrupt};
@@ -137,6 +138,11 @@ impl AdminStore for PostgresStore {
         runs::insert(&mut pipeline, &[NewRun { run_id: &row.run_id, tenant: &row.tenant, row: &row }])?;
         for chunk in chunks(&events) {
             log::import(&mut pipeline, &row.tenant, chunk)?;
+        }
+        if row.invocation {
+            let mut counts = Counts::default();
+            counts.add(&row.tenant, &row.plan_id, row.visible, 1);
+            counts.send(&mut pipeline);
         }
         let commit = pipeline.plain("COMMIT");
         match connection.send(pipeline).await {

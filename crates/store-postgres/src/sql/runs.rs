@@ -1,15 +1,18 @@
 //! The `runs` rows. Lists of them are in `list`.
 
+mod filter;
 mod list;
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use servo_canon::Digest;
+use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{RunId, TenantId};
 use servo_store::runs::RunQuery;
 use servo_store::{Result, RunRow, RunStore, Scope};
 
+use super::{counts, lock};
 use crate::append::NewRun;
 use crate::pipeline::{Pipeline, params};
 use crate::rows;
@@ -17,11 +20,12 @@ use crate::store::PostgresStore;
 
 const INSERT: &str =
     "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
-        request_key, created_at, finished_at, changed_seq, quarantined, name, outcome)
+        request_key, created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, correlation_id)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[])";
+        $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[],
+        $16::boolean[], $17::text[], $18::text[])";
 
-/// What came with the run's start stays: its request, its time, and why it was set aside.
+/// What came with the run's start stays: its request, its time and how it was called. So does why it was set aside.
 const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.environment, plan_id = u.plan_id,
         plan_version = u.plan_version, status = u.status, visible = u.visible, finished_at = u.finished_at,
         changed_seq = u.changed_seq, name = u.name, outcome = u.outcome
@@ -38,6 +42,8 @@ const OPEN: &str = "SELECT plan_version, count(*) AS count FROM runs
     GROUP BY plan_version ORDER BY plan_version";
 
 const REQUEST: &str = "SELECT run_id FROM runs WHERE tenant_id = $1 AND request_key = $2";
+
+const RELEASE: &str = "UPDATE runs SET request_key = NULL WHERE run_id = $1 AND tenant_id = $2 AND request_key = $3";
 
 const ACTIVE: &str = "SELECT count(*) AS count FROM (SELECT FROM runs
     WHERE tenant_id = $1 AND status IN ('RUNNING', 'PAUSED') AND run_id <> '_system' LIMIT $2) active";
@@ -66,6 +72,9 @@ pub(crate) fn insert(pipeline: &mut Pipeline<'_>, runs: &[NewRun<'_>]) -> Result
         runs.iter().map(|run| run.row.quarantined.clone()).collect::<Vec<_>>(),
         runs.iter().map(|run| run.row.name.clone()).collect::<Vec<_>>(),
         runs.iter().map(|run| run.row.outcome.clone()).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.row.invocation).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.row.mode.map(InvocationMode::as_str)).collect::<Vec<_>>(),
+        runs.iter().map(|run| run.row.correlation_id.clone()).collect::<Vec<_>>(),
     ];
     pipeline.query(INSERT, params);
     Ok(())
@@ -105,9 +114,10 @@ impl RunStore for PostgresStore {
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
+        query.check()?;
         let mut read = self.reading(scope);
         let tenant = read.tenant();
-        let list = read.query(list::statement(tenant, query), list::params(tenant, query));
+        let list = list::ask(&mut read, tenant, query);
         let answers = self.read(read).await?;
         answers[list].rows.iter().map(rows::run).collect()
     }
@@ -118,6 +128,29 @@ impl RunStore for PostgresStore {
         let found = read.query(REQUEST, params![tenant.as_str(), key.as_bytes().as_slice()]);
         let answers = self.read(read).await?;
         answers[found].rows.first().map(|row| rows::run_id(row, "run_id")).transpose()
+    }
+
+    async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
+        self.core.check_open()?;
+        let connection = self.core.pools.borrow(&self.core.pools.tenant).await?;
+        let mut locks = vec![lock::run(run_id), lock::request(tenant, key)];
+        locks.sort_unstable();
+        let mut pipeline = Pipeline::new();
+        pipeline.plain("BEGIN");
+        pipeline.query(super::SET_TENANTS, params![tenant.as_str()]);
+        pipeline.query(lock::RUNS, params![locks]);
+        let freed = pipeline.query(RELEASE, params![run_id.as_str(), tenant.as_str(), key.as_bytes().as_slice()]);
+        let freed = connection.ask(pipeline).await?[freed].affected > 0;
+        connection.commit(Pipeline::new()).await?;
+        Ok(freed)
+    }
+
+    async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = self.reading(&scope);
+        let counted = read.query(counts::BY_VISIBLE, params![tenant.as_str(), plan_id.unwrap_or(counts::ALL_PLANS)]);
+        let answers = self.read(read).await?;
+        counts::read(&answers[counted].rows)
     }
 
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {

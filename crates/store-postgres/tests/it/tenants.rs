@@ -16,7 +16,7 @@ use tokio_postgres::error::SqlState;
 use crate::support::{config, connect, database, owner, run, spawn};
 
 const TENANTS: [&str; 2] = ["acme", "globex"];
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "runs",
     "events",
     "blobs",
@@ -33,6 +33,7 @@ const TABLES: [&str; 16] = [
     "lines",
     "line_heads",
     "entrypoints",
+    "invocation_counts",
 ];
 
 async fn two_tenants(store: &PostgresStore) {

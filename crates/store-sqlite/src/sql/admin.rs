@@ -246,6 +246,12 @@ pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
     let counted = "SELECT c.state FROM dispatch_counts c \
                    WHERE c.count <> (SELECT count(*) FROM dispatches d WHERE d.state = c.state)";
     check(counted, &|row| Ok(Some(format!("the number of {} dispatches is wrong", text(row)?))))?;
+    let counted = "SELECT DISTINCT tenant_id FROM ( \
+            SELECT tenant_id, plan_id, visible, count(*) AS count FROM runs WHERE invocation = 1 AND purging = 0 \
+            GROUP BY tenant_id, plan_id, visible \
+            UNION ALL SELECT tenant_id, plan_id, visible, -count FROM invocation_counts) \
+         GROUP BY tenant_id, plan_id, visible HAVING sum(count) <> 0";
+    check(counted, &|row| Ok(Some(format!("the number of invocations of tenant {} is wrong", text(row)?))))?;
     debug_assert!(DispatchState::ALL.len() == 4, "dispatch_counts has a row per state");
     Ok(problems)
 }

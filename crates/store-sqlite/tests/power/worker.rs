@@ -75,6 +75,9 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
             quarantined: None,
             name: None,
             outcome: None,
+            invocation: false,
+            mode: None,
+            correlation_id: None,
         });
     }
     stream

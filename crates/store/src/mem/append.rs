@@ -181,10 +181,14 @@ impl Draft<'_> {
         }
         let run = self.inner.runs.get_mut(&stream.run_id).ok_or(Error::NotFound)?;
         if let Some(row) = stream.row {
-            let keep = (run.row.request_key, run.row.created_at, run.row.quarantined.take());
-            run.row = row;
+            let start = std::mem::replace(&mut run.row, row);
             if stream.expected != Expected::New {
-                (run.row.request_key, run.row.created_at, run.row.quarantined) = keep;
+                run.row.request_key = start.request_key;
+                run.row.created_at = start.created_at;
+                run.row.quarantined = start.quarantined;
+                run.row.invocation = start.invocation;
+                run.row.mode = start.mode;
+                run.row.correlation_id = start.correlation_id;
             }
         }
         match stream.timer {

@@ -1,10 +1,10 @@
 //! Reading the log and the runs.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use async_trait::async_trait;
 use servo_canon::Digest;
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 
 use super::{Inner, MemStore, Run};
@@ -88,21 +88,43 @@ impl RunStore for MemStore {
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
+        query.check()?;
         let inner = self.lock()?;
-        let (from, until) = match (&query.after, query.oldest_first) {
-            (None, _) => (Bound::Unbounded, Bound::Unbounded),
-            (Some(after), true) => (Bound::Excluded(after), Bound::Unbounded),
-            (Some(after), false) => (Bound::Unbounded, Bound::Excluded(after)),
-        };
-        let ascending = inner.runs.range::<RunId, _>((from, until)).map(|(_, run)| &run.row);
-        let rows: Box<dyn Iterator<Item = &RunRow>> =
-            if query.oldest_first { Box::new(ascending) } else { Box::new(ascending.rev()) };
-        let rows = rows.filter(|row| !row.run_id.is_system() && scope.covers(&row.tenant) && query.matches(row));
-        Ok(rows.take(query.limit as usize).cloned().collect())
+        let rows = inner.runs.values().map(|run| &run.row).filter(|row| {
+            !row.run_id.is_system() && scope.covers(&row.tenant) && query.matches(row) && query.is_ahead(row)
+        });
+        let mut rows: Vec<_> = rows.cloned().collect();
+        query.sort(&mut rows);
+        rows.truncate(query.limit as usize);
+        Ok(rows)
     }
 
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
         Ok(self.lock()?.requests.get(&(tenant.clone(), key)).cloned())
+    }
+
+    async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
+        let mut inner = self.lock()?;
+        let slot = (tenant.clone(), key);
+        if inner.requests.get(&slot) != Some(run_id) {
+            return Ok(false);
+        }
+        inner.requests.remove(&slot);
+        if let Some(run) = inner.runs.get_mut(run_id) {
+            run.row.request_key = None;
+        }
+        Ok(true)
+    }
+
+    async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>> {
+        let inner = self.lock()?;
+        let mut counts = BTreeMap::new();
+        for row in inner.runs.values().map(|run| &run.row).filter(|row| row.invocation && row.tenant == *tenant) {
+            if plan_id.is_none_or(|plan| plan == row.plan_id) {
+                *counts.entry(row.visible).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().collect())
     }
 
     async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32> {

@@ -23,6 +23,7 @@ mod authority;
 mod dispatch;
 mod entrypoints;
 mod import;
+mod invocations;
 mod keys;
 mod limits;
 mod lines;

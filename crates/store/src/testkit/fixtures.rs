@@ -11,7 +11,7 @@ use servo_model::{Event, EventId, PlanId, RunId, RunState, RunStatus, StepId, St
 use crate::dispatch::DispatchStep;
 use crate::log::{Append, Expected, NewEvent, StreamAppend};
 use crate::runs::RunRow;
-use servo_model::invocation::InvocationStatus;
+use servo_model::invocation::{InvocationMode, InvocationStatus};
 
 pub const PLAN_VERSION: &str = "1";
 
@@ -147,7 +147,15 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
         quarantined: None,
         name: None,
         outcome: None,
+        invocation: false,
+        mode: None,
+        correlation_id: None,
     }
+}
+
+/// The row of a running invocation.
+pub fn invocation_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunRow {
+    RunRow { invocation: true, mode: Some(InvocationMode::Async), ..run_row(run_id, tenant, created_at) }
 }
 
 /// The row of a run that ended well.

@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 62] = [
+pub(crate) const METHODS: [&str; 64] = [
     "now",
     "append",
     "read_run",
@@ -13,6 +13,8 @@ pub(crate) const METHODS: [&str; 62] = [
     "get_run",
     "list_runs",
     "find_request",
+    "release_request",
+    "count_by_visible",
     "count_active",
     "count_open",
     "claim_queue",

@@ -39,6 +39,23 @@ macro_rules! wrap_store {
                 self.around("find_request", self.inner().find_request(tenant, key)).await
             }
 
+            async fn release_request(
+                &self,
+                tenant: &$crate::testkit::wrap::TenantId,
+                key: $crate::testkit::wrap::Digest,
+                run_id: &$crate::testkit::wrap::RunId,
+            ) -> $crate::Result<bool> {
+                self.around("release_request", self.inner().release_request(tenant, key, run_id)).await
+            }
+
+            async fn count_by_visible(
+                &self,
+                tenant: &$crate::testkit::wrap::TenantId,
+                plan_id: Option<&str>,
+            ) -> $crate::Result<Vec<($crate::testkit::wrap::InvocationStatus, u64)>> {
+                self.around("count_by_visible", self.inner().count_by_visible(tenant, plan_id)).await
+            }
+
             async fn count_active(&self, tenant: &$crate::testkit::wrap::TenantId, most: u32) -> $crate::Result<u32> {
                 self.around("count_active", self.inner().count_active(tenant, most)).await
             }
@@ -239,4 +256,5 @@ pub use async_trait::async_trait;
 pub use servo_canon::Digest;
 pub use servo_model::alert::{Alert, AlertCode};
 pub use servo_model::contract::Backlog;
+pub use servo_model::invocation::InvocationStatus;
 pub use servo_model::{AliasName, FunctionName, RunId, TenantId, Timestamp};

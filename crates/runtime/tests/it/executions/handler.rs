@@ -44,7 +44,7 @@ impl Invocation {
     }
 }
 
-type Answer = Result<String, HandlerFailure>;
+pub(crate) type Answer = Result<String, HandlerFailure>;
 pub(crate) type Script = Arc<dyn Fn(Arc<Invocation>) -> BoxFuture<'static, Answer> + Send + Sync>;
 
 /// All scripts by function name, and every invocation that was made.

@@ -7,7 +7,7 @@ use servo_store::{Error, Result, Scope};
 use crate::pipeline::{Pipeline, params};
 use crate::pool::Connection;
 use crate::rows;
-use crate::sql::lock;
+use crate::sql::{counts, lock};
 use crate::store::PostgresStore;
 
 /// Runs removed in one transaction, and the events after which it takes no further one.
@@ -40,8 +40,10 @@ const REMOVE: [&str; 12] = [
     "DELETE FROM outbox WHERE run_id = ANY ($1)",
     "DELETE FROM dead_letters WHERE run_id = ANY ($1)",
     "DELETE FROM alerts WHERE run_id = ANY ($1)",
-    "DELETE FROM runs WHERE run_id = ANY ($1)",
+    counts::REMOVE,
 ];
+
+const REMOVE_RUNS: &str = "DELETE FROM runs WHERE run_id = ANY ($1)";
 
 /// The end of the leading events that are old, at most so many.
 const OLD: &str = "SELECT COALESCE(max(run_seq), 0) AS last, count(*) AS count FROM (
@@ -154,6 +156,7 @@ async fn remove(connection: Connection, runs: &[RunId]) -> Result<()> {
         for sql in REMOVE {
             pipeline.query(sql, params![ids.clone()]);
         }
+        pipeline.query(REMOVE_RUNS, params![ids]);
     }
     connection.commit(pipeline).await
 }

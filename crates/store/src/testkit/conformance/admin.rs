@@ -113,6 +113,8 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.get_run(&scope, &run).await, Error::Closed);
     refused!(store.list_runs(&scope, &RunQuery { limit: 1, ..RunQuery::default() }).await, Error::Closed);
     refused!(store.find_request(&acme, servo_canon::Digest::of(b"r")).await, Error::Closed);
+    refused!(store.release_request(&acme, servo_canon::Digest::of(b"r"), &run).await, Error::Closed);
+    refused!(store.count_by_visible(&acme, None).await, Error::Closed);
     refused!(store.count_active(&acme, 1).await, Error::Closed);
 
     refused!(store.count_open(&acme, "plan").await, Error::Closed);

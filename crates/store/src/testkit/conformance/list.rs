@@ -151,6 +151,16 @@ macro_rules! __conformance_cases {
                 a_removed_function_leaves_nothing;
                 functions_outlive_the_process;
             }
+            invocations {
+                lists_of_invocations_hold_no_other_runs;
+                lists_come_in_several_orders;
+                filters_are_put_together;
+                how_it_was_called_stays;
+                invocations_are_counted_by_status;
+                racing_writers_lose_no_count;
+                a_freed_request_starts_another_run;
+                racing_releases_start_one_run;
+            }
             entrypoints {
                 an_entrypoint_comes_back_as_it_went_in;
                 an_address_belongs_to_one_entrypoint;

@@ -118,6 +118,8 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::GetRun { scope, run_id } => Answer::of(store.get_run(scope, run_id).await),
         Op::ListRuns { scope, query } => Answer::of(store.list_runs(scope, query).await),
         Op::FindRequest { tenant, key } => Answer::of(store.find_request(tenant, *key).await),
+        Op::ReleaseRequest { tenant, key, run_id } => Answer::of(store.release_request(tenant, *key, run_id).await),
+        Op::CountByVisible { tenant, plan_id } => Answer::of(store.count_by_visible(tenant, plan_id.as_deref()).await),
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
         Op::Function(op) => op.apply(store).await,

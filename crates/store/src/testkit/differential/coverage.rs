@@ -63,13 +63,14 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 24] = [
+const MUST_SHOW: [&str; 25] = [
     "read_run",
     "snapshot_at",
     "read_log",
     "count_log",
     "list_runs",
     "count_open",
+    "count_by_visible",
     "claim_queue",
     "open_dispatches",
     "get_dispatch",

@@ -2,6 +2,7 @@
 //! operations meet. The model is asked where things stand, because blind guesses are nearly always refused.
 
 mod entrypoints;
+mod filters;
 mod functions;
 mod streams;
 
@@ -190,6 +191,12 @@ impl World<'_> {
             created_from: if self.rng.one_in(8) { Some(self.near()) } else { None },
             created_until: if self.rng.one_in(8) { Some(self.near()) } else { None },
             name: if self.rng.one_in(6) { self.name() } else { None },
+            invocations: self.rng.pick(&[None, None, Some(true), Some(false)]),
+            mode: if self.rng.one_in(8) { self.mode() } else { None },
+            correlation_id: if self.rng.one_in(8) { self.correlation_id() } else { None },
+            plan_ids: (0..self.rng.below(8).saturating_sub(5)).map(|_| format!("plan-{}", self.rng.below(3))).collect(),
+            filter: if self.rng.one_in(4) { Some(self.filter(3)) } else { None },
+            order: self.order(),
             oldest_first: self.rng.one_in(3),
             after: if self.rng.one_in(3) { Some(self.any_run().1) } else { None },
             limit: 1 + self.rng.below(5) as u32,
@@ -230,7 +237,7 @@ pub(super) async fn next(
 }
 
 async fn other(world: &mut World<'_>) -> Op {
-    match world.rng.below(40) {
+    match world.rng.below(44) {
         0 => {
             let after = world.rng.below(6);
             Op::ReadRun { scope: world.scope(), run_id: world.run_or_system(), after, limit: world.limit() }
@@ -253,6 +260,17 @@ async fn other(world: &mut World<'_>) -> Op {
         8 => {
             let key = Digest::of(world.rng.pick(&REQUESTS).as_bytes());
             Op::FindRequest { tenant: world.any_tenant(), key }
+        }
+        21 | 22 => {
+            let plan = format!("plan-{}", world.rng.below(2));
+            let plan_id = if world.rng.one_in(2) { Some(plan) } else { None };
+            Op::CountByVisible { tenant: world.any_tenant(), plan_id }
+        }
+        23 => {
+            let key = Digest::of(world.rng.pick(&REQUESTS).as_bytes());
+            let (index, run_id) = world.any_run();
+            let tenant = if world.rng.one_in(5) { world.any_tenant() } else { streams::tenant_of(index) };
+            Op::ReleaseRequest { tenant, key, run_id }
         }
         9 => Op::CountActive { tenant: world.any_tenant(), most: world.limit() },
         10 | 11 => {

@@ -62,6 +62,15 @@ pub(super) enum Op {
         tenant: TenantId,
         key: Digest,
     },
+    ReleaseRequest {
+        tenant: TenantId,
+        key: Digest,
+        run_id: RunId,
+    },
+    CountByVisible {
+        tenant: TenantId,
+        plan_id: Option<String>,
+    },
     CountActive {
         tenant: TenantId,
         most: u32,
@@ -226,6 +235,8 @@ impl Op {
             Op::GetRun { .. } => "get_run",
             Op::ListRuns { .. } => "list_runs",
             Op::FindRequest { .. } => "find_request",
+            Op::ReleaseRequest { .. } => "release_request",
+            Op::CountByVisible { .. } => "count_by_visible",
             Op::CountActive { .. } => "count_active",
             Op::CountOpen { .. } => "count_open",
             Op::ClaimQueue { .. } => "claim_queue",

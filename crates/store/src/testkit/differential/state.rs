@@ -67,6 +67,10 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
         for plan in ["plan-0", "plan-1"] {
             tell(format!("open of {plan} of {owner}"), format!("{:?}", store.count_open(&owner, plan).await));
         }
+        for plan in [None, Some("plan-0"), Some("plan-1")] {
+            let counts = store.count_by_visible(&owner, plan).await;
+            tell(format!("invocations of {plan:?} of {owner}"), format!("{counts:?}"));
+        }
         tell(format!("active of {owner}"), format!("{:?}", store.count_active(&owner, 1_000).await));
         for request in REQUESTS {
             let found = store.find_request(&owner, Digest::of(request.as_bytes())).await;

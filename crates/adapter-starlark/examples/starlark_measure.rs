@@ -1,5 +1,5 @@
-//! How long calls take: `cargo run --release -p servo-adapter-starlark --example measure`. The children are the example
-//! `worker` beside it.
+//! How long calls take: `cargo run --release -p servo-adapter-starlark --example starlark_measure`. The children are the example
+//! `starlark_worker` beside it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn say(what: &str, mut times: Vec<Duration>) {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let program = std::env::current_exe()?.with_file_name("worker");
+    let program = std::env::current_exe()?.with_file_name("starlark_worker");
     let starlark = Starlark::new(Parts {
         settings: Settings::new(program, []),
         lines: Arc::new(NoLines),

@@ -1,0 +1,80 @@
+//! Code that this node runs itself: Starlark, in children of this same program.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers, LineSink, Reply};
+use servo_adapter_lambda::LambdaHandlers;
+use servo_adapter_starlark::{LANGUAGE, NoSecrets, Parts, Settings, Starlark};
+use servo_cli::{Failure, exit};
+use servo_entrypoint::validate::SourceIssue;
+use servo_model::function::Reach;
+use servo_runtime::serverless::{Platform, STARLARK, Serverless, SourceCheck};
+use servo_runtime::{Clock as _, Runtime, SystemClock};
+use servo_server::config::ServerlessConfig;
+
+/// The first argument of a child.
+pub(crate) const WORKER: &str = "starlark-worker";
+
+pub(crate) fn starlark(config: &ServerlessConfig, lines: Arc<dyn LineSink>) -> Result<Arc<Starlark>, Failure> {
+    let failed = |reason: String| Failure::new(exit::ERROR, reason);
+    let program =
+        std::env::current_exe().map_err(|error| failed(format!("this program cannot find itself: {error}")))?;
+    let mut settings = Settings::new(program, [WORKER.to_owned()]);
+    settings.children_max = config.children_max;
+    settings.egress.allow_hosts.clone_from(&config.egress_allow_hosts);
+    let now = Arc::new(|| SystemClock.now());
+    let starlark = Starlark::new(Parts { settings, lines, secrets: Arc::new(NoSecrets), now });
+    starlark.map(Arc::new).map_err(|error| failed(error.to_string()))
+}
+
+/// Code goes to its sandbox, everything else to the handlers of Lambda's API.
+pub(crate) struct AllHandlers {
+    pub(crate) lambda: Arc<LambdaHandlers>,
+    pub(crate) starlark: Arc<Starlark>,
+}
+
+#[async_trait]
+impl Handlers for AllHandlers {
+    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+        match &call.spec.reach {
+            Reach::Code(code) if code.language == LANGUAGE => self.starlark.call(call).await,
+            Reach::Code(_) | Reach::Push { .. } | Reach::Pull | Reach::InProcess => self.lambda.call(call).await,
+        }
+    }
+}
+
+struct Sources(Arc<Starlark>);
+
+#[async_trait]
+impl SourceCheck for Sources {
+    async fn check(&self, language: &str, source: &str) -> Vec<SourceIssue> {
+        if language != LANGUAGE {
+            let message = format!("nothing here runs `{language}`");
+            return vec![SourceIssue { line: 1, column: 1, message, suggestion: Some(format!("use `{LANGUAGE}`")) }];
+        }
+        let Err(issues) = self.0.check(source).await else { return Vec::new() };
+        let issue = |issue: servo_adapter_starlark::SourceIssue| SourceIssue {
+            line: issue.line,
+            column: issue.column,
+            message: issue.message,
+            suggestion: issue.suggestion,
+        };
+        issues.into_iter().map(issue).collect()
+    }
+}
+
+/// The serverless runtime over a running engine.
+pub(crate) fn serverless(config: &ServerlessConfig, runtime: &Runtime, starlark: &Arc<Starlark>) -> Serverless {
+    let executions = runtime.executions().clone();
+    starlark.bind(Arc::new(executions.clone()));
+    starlark.warm_up();
+    let mut platform = Platform::new(runtime.engine());
+    platform.adapters.push(STARLARK.to_owned());
+    platform.sources = Arc::new(Sources(starlark.clone()));
+    platform.policy.quotas.max_concurrent_executions = config.max_concurrent_executions;
+    platform.policy.quotas.max_definitions = config.max_definitions;
+    platform.dead_letter_grace = std::time::Duration::from_secs(config.dead_letter_grace_seconds);
+    platform.sync_wait = std::time::Duration::from_secs(config.sync_wait_seconds);
+    Serverless::new(executions, platform)
+}

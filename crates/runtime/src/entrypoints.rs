@@ -1,0 +1,196 @@
+//! Registered entrypoints, read and compiled once per revision.
+//!
+//! Where only this process writes the store, what it has read stays true until it writes again; elsewhere the row is read
+//! each time and only the compiling is saved.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use servo_canon::Digest;
+use servo_entrypoint::{
+    CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerType, Types,
+};
+use servo_model::TenantId;
+use servo_model::function::{Code, EXECUTION_SECONDS_MAX, FunctionSpec, Reach};
+use servo_store::entrypoints::EntrypointRow;
+use servo_store::{Scope, Store};
+
+/// Entrypoints that are kept ready; the rest is read again when it is needed.
+const KEPT_MAX: usize = 10_000;
+
+/// One registration, ready to run.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub id: String,
+    pub revision: u64,
+    pub tenant: TenantId,
+    pub entrypoint: Entrypoint,
+    pub kind: EntrypointType,
+    pub owner: OwnerType,
+    pub compiled: CompiledEntrypoint,
+    /// Of the stored definition.
+    pub digest: Digest,
+    /// How its own code is run; `None` when it refers to something that an adapter knows.
+    pub code: Option<FunctionSpec>,
+}
+
+impl Loaded {
+    pub(crate) fn status(&self) -> DefinitionStatus {
+        self.entrypoint.definition.status
+    }
+
+    /// The function that it refers to, if it does.
+    pub(crate) fn refers_to(&self) -> Option<&str> {
+        match &self.entrypoint.definition.implementation.payload {
+            ImplementationPayload::AdapterRef { definition_id } => Some(definition_id),
+            ImplementationPayload::Code { .. } | ImplementationPayload::WorkflowSpec { .. } => None,
+        }
+    }
+
+    fn new(row: EntrypointRow, types: &Types) -> Result<Self, servo_store::Error> {
+        let corrupt = |what: String| servo_store::Error::Corrupt { detail: format!("entrypoint `{}`: {what}", row.id) };
+        let entrypoint = entrypoint_of(&row)?;
+        let kind = entrypoint.entrypoint_type().ok_or_else(|| corrupt("its address has no kind".to_owned()))?;
+        let definition = &entrypoint.definition;
+        let compiled = CompiledEntrypoint::compile(types, &definition.schema)
+            .map_err(|fault| corrupt(format!("its schema does not compile: {fault}")))?;
+        let code = match &definition.implementation.payload {
+            ImplementationPayload::Code { language, source } => Some(code_spec(&entrypoint, kind, language, source)),
+            ImplementationPayload::WorkflowSpec { .. } | ImplementationPayload::AdapterRef { .. } => None,
+        };
+        Ok(Self {
+            digest: Digest::of(row.document.as_bytes()),
+            id: row.id,
+            revision: row.revision,
+            tenant: row.tenant,
+            owner: definition.owner.owner_type,
+            entrypoint,
+            kind,
+            compiled,
+            code,
+        })
+    }
+}
+
+/// The definition that a row holds, with what the registry keeps beside it.
+pub(crate) fn entrypoint_of(row: &EntrypointRow) -> Result<Entrypoint, servo_store::Error> {
+    let mut entrypoint: Entrypoint = serde_json::from_str(&row.document).map_err(|error| {
+        servo_store::Error::Corrupt { detail: format!("entrypoint `{}` cannot be read: {error}", row.id) }
+    })?;
+    entrypoint.id = Some(row.id.clone());
+    entrypoint.definition.status = DefinitionStatus::parse(&row.status)
+        .ok_or_else(|| servo_store::Error::Corrupt { detail: format!("entrypoint `{}`: its status", row.id) })?;
+    entrypoint.definition.created_at = Some(row.created_at);
+    entrypoint.definition.updated_at = Some(row.updated_at);
+    Ok(entrypoint)
+}
+
+fn code_spec(entrypoint: &Entrypoint, kind: EntrypointType, language: &str, source: &str) -> FunctionSpec {
+    let traits = &entrypoint.definition.traits;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a core in thousandths")]
+    let cpu_milli = (traits.limits.cpu().unwrap_or(1.0) * 1_000.0).round().clamp(1.0, 1_000_000.0) as u64;
+    FunctionSpec {
+        reach: Reach::Code(Code {
+            language: language.to_owned(),
+            source: source.into(),
+            memory_mb: traits.limits.memory_mb(),
+            cpu_milli,
+            retry: traits.retry.rule(),
+        }),
+        durable: kind == EntrypointType::Workflow,
+        execution_timeout_seconds: EXECUTION_SECONDS_MAX,
+        invocation_timeout_seconds: traits.limits.timeout_seconds,
+        max_concurrent: u32::try_from(traits.limits.max_concurrent).ok(),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_id: HashMap<String, Arc<Loaded>>,
+    by_address: HashMap<(TenantId, String), String>,
+}
+
+/// A handle: cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Entrypoints {
+    store: Arc<dyn Store>,
+    types: Types,
+    single_process: bool,
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl std::fmt::Debug for Entrypoints {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entrypoints").finish_non_exhaustive()
+    }
+}
+
+impl Entrypoints {
+    pub(crate) fn new(store: Arc<dyn Store>, types: Types, single_process: bool) -> Self {
+        Self { store, types, single_process, kept: Arc::default() }
+    }
+
+    pub(crate) fn types(&self) -> &Types {
+        &self.types
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// By its id. A registration that runs refer to does not change, so what is kept is right.
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
+        if let Some(loaded) = self.kept().by_id.get(id) {
+            return Ok(Some(loaded.clone()));
+        }
+        match self.store.get_entrypoint(&Scope::System, id).await? {
+            Some(row) => self.keep(row, None).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// By its address, as a tenant sees it: its own, or the platform's.
+    pub(crate) async fn find(
+        &self,
+        tenant: &TenantId,
+        address: &str,
+    ) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
+        if self.single_process {
+            let kept = self.kept();
+            let id = kept.by_address.get(&(tenant.clone(), address.to_owned()));
+            if let Some(loaded) = id.and_then(|id| kept.by_id.get(id)) {
+                return Ok(Some(loaded.clone()));
+            }
+        }
+        match self.store.find_entrypoint(tenant, address).await? {
+            Some(row) => self.keep(row, Some(tenant)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn keep(&self, row: EntrypointRow, seen_by: Option<&TenantId>) -> Result<Arc<Loaded>, servo_store::Error> {
+        let address = row.address.clone();
+        let known = self.kept().by_id.get(&row.id).filter(|known| known.revision == row.revision).cloned();
+        let loaded = match known {
+            Some(loaded) => loaded,
+            None => Arc::new(Loaded::new(row, &self.types)?),
+        };
+        let mut kept = self.kept();
+        if kept.by_id.len() >= KEPT_MAX {
+            *kept = Kept::default();
+        }
+        kept.by_id.insert(loaded.id.clone(), loaded.clone());
+        if let Some(tenant) = seen_by {
+            kept.by_address.insert((tenant.clone(), address), loaded.id.clone());
+        }
+        Ok(loaded)
+    }
+
+    /// A registration was made, changed or removed here.
+    pub(crate) fn forget(&self, id: &str) {
+        let mut kept = self.kept();
+        kept.by_id.remove(id);
+        // An address that now leads elsewhere is found anew; registrations change rarely.
+        kept.by_address.clear();
+    }
+}

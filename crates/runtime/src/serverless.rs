@@ -1,0 +1,177 @@
+//! The serverless runtime: entrypoints and their invocations, over the same runs as everything else.
+//!
+//! Implements the published trait (`servo_entrypoint::ServerlessRuntime`). A thin shell: what is valid and possible is decided
+//! in `servo-entrypoint` and `servo-machine`, what runs is an execution.
+
+mod api;
+mod begin;
+mod bulk;
+mod control;
+mod list;
+mod record;
+mod registry;
+mod start;
+mod timeline;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use servo_entrypoint::rate::{Limiters, TokenBucket};
+use servo_entrypoint::validate::SourceIssue;
+use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors};
+use servo_model::{Permission, SecurityContext, TenantId};
+use servo_store::Scope;
+
+use crate::engine::{Engine, Error};
+use crate::entrypoints::Entrypoints;
+use crate::executions::{Executions, Refused};
+
+pub(crate) use begin::Begin;
+pub(crate) use record::record;
+
+/// Reads source code before it is registered.
+#[async_trait]
+pub trait SourceCheck: Send + Sync {
+    /// What is wrong with it; an adapter that does not know the language says so.
+    async fn check(&self, language: &str, source: &str) -> Vec<SourceIssue>;
+}
+
+/// For nodes that run no code of their own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSources;
+
+#[async_trait]
+impl SourceCheck for NoSources {
+    async fn check(&self, language: &str, _source: &str) -> Vec<SourceIssue> {
+        let message = format!("nothing here runs `{language}`");
+        vec![SourceIssue { line: 1, column: 1, message, suggestion: None }]
+    }
+}
+
+/// Adapters and limiters of this node.
+#[derive(Clone)]
+pub struct Platform {
+    /// Ids of the adapters that entrypoints may name.
+    pub adapters: Vec<String>,
+    pub sources: Arc<dyn SourceCheck>,
+    pub limiters: Limiters,
+    /// What holds for a tenant that nobody configured.
+    pub policy: TenantRuntimePolicy,
+    /// How long a failed run rests before it is a dead letter.
+    pub dead_letter_grace: Duration,
+    /// The longest that a synchronous call is kept waiting.
+    pub sync_wait: Duration,
+}
+
+impl std::fmt::Debug for Platform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Platform").field("adapters", &self.adapters).finish_non_exhaustive()
+    }
+}
+
+impl Platform {
+    /// The adapter of Lambda's handlers is everywhere; whoever runs code adds its own.
+    pub fn new(engine: &Engine) -> Self {
+        let mut limiters = Limiters::default();
+        let clock = engine.clock().clone();
+        // Registered first, so it is not taken.
+        let _ = limiters.register(Arc::new(TokenBucket::new(move || clock.now())));
+        Self {
+            adapters: vec![LAMBDA.to_owned()],
+            sources: Arc::new(NoSources),
+            limiters,
+            policy: TenantRuntimePolicy::platform_default(""),
+            dead_letter_grace: Duration::from_secs(86_400),
+            sync_wait: Duration::from_secs(900),
+        }
+    }
+}
+
+pub const LAMBDA: &str = "gts.x.core.serverless.adapter.lambda.v1~";
+pub const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
+
+type Answer<T> = Result<T, RuntimeErrorPayload>;
+
+/// A handle: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Serverless {
+    executions: Executions,
+    platform: Arc<Platform>,
+}
+
+impl Serverless {
+    pub fn new(executions: Executions, platform: Platform) -> Self {
+        Self { executions, platform: Arc::new(platform) }
+    }
+
+    fn engine(&self) -> &Engine {
+        self.executions.engine()
+    }
+
+    fn entrypoints(&self) -> &Entrypoints {
+        self.executions.entrypoints()
+    }
+
+    fn policy(&self, tenant: &TenantId) -> TenantRuntimePolicy {
+        TenantRuntimePolicy { tenant_id: tenant.to_string(), ..self.platform.policy.clone() }
+    }
+
+    fn allow(ctx: &SecurityContext, permission: Permission) -> Answer<()> {
+        if ctx.may(permission) {
+            return Ok(());
+        }
+        Err(errors::forbidden(format!("this needs the role {}", permission.role().as_str())))
+    }
+
+    fn scope(ctx: &SecurityContext) -> Scope {
+        Scope::Tenant(ctx.tenant.clone())
+    }
+}
+
+fn no_invocation() -> RuntimeErrorPayload {
+    errors::not_found("there is no such invocation")
+}
+
+fn no_entrypoint(address: &str) -> RuntimeErrorPayload {
+    errors::not_found(format!("there is no entrypoint `{address}`"))
+}
+
+/// What went wrong inside is for the log, not for the caller.
+fn internal(error: &dyn std::fmt::Display) -> RuntimeErrorPayload {
+    tracing::warn!(%error, "a call of the serverless runtime failed");
+    errors::internal("the service could not do this now; try again")
+}
+
+fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
+    match error {
+        servo_store::Error::Limit { what, limit } => {
+            errors::bad_request(format!("{what} is over its limit of {limit}"))
+        }
+        other => internal(&other),
+    }
+}
+
+fn engine_error(error: Error) -> RuntimeErrorPayload {
+    match error {
+        Error::Refused(refusal) => errors::conflict(refusal.to_string()),
+        Error::Invalid(invalid) => errors::bad_request(invalid.to_string()),
+        Error::Overloaded { retry_after } => {
+            let mut failure = errors::quota_exceeded("as many runs are active as may be; try again later");
+            failure.details.insert("retry_after_seconds".to_owned(), retry_after.as_secs().max(1).into());
+            failure
+        }
+        Error::Store(servo_store::Error::NotFound) => no_invocation(),
+        Error::Store(error) => store_error(error),
+        other => internal(&other),
+    }
+}
+
+fn refused(refused: Refused) -> RuntimeErrorPayload {
+    match refused.name.status() {
+        404 => errors::not_found(refused.message),
+        429 => errors::quota_exceeded(refused.message),
+        500.. => errors::internal(refused.message),
+        _ => errors::bad_request(refused.message),
+    }
+}

@@ -1,0 +1,170 @@
+//! The published traits, each method one line to where it is done.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use servo_entrypoint::{
+    BulkControl, BulkOutcome, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
+    InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
+    InvocationSignal, InvocationTimelineEvent, Page, PageQuery, RestRuntime, RuntimeErrorPayload, ServerlessRuntime,
+    StatusCount,
+};
+use servo_model::{Permission, RunId, SecurityContext};
+
+use super::control::Redrive;
+use super::{Answer, Serverless, internal, no_invocation, store_error};
+use crate::entrypoints::entrypoint_of;
+
+fn document(entrypoint: &Entrypoint) -> Answer<Value> {
+    serde_json::to_value(entrypoint).map_err(|error| internal(&error))
+}
+
+#[async_trait]
+impl ServerlessRuntime for Serverless {
+    async fn register_entrypoint(&self, ctx: &SecurityContext, entrypoint: Entrypoint) -> Answer<Entrypoint> {
+        self.register(ctx, document(&entrypoint)?).await
+    }
+
+    async fn validate_entrypoint(&self, ctx: &SecurityContext, entrypoint: Entrypoint) -> Answer<()> {
+        self.validate(ctx, document(&entrypoint)?, None).await.map(|_| ())
+    }
+
+    async fn list_entrypoints(
+        &self,
+        ctx: &SecurityContext,
+        filter: EntrypointListFilter,
+    ) -> Result<Vec<Entrypoint>, RuntimeErrorPayload> {
+        Ok(self.page_of_entrypoints(ctx, &filter).await?.items)
+    }
+
+    async fn get_entrypoint(&self, ctx: &SecurityContext, entrypoint_id: &EntrypointId) -> Answer<Entrypoint> {
+        Self::allow(ctx, Permission::DefinitionsRead)?;
+        let row = self.entrypoint_row(ctx, entrypoint_id).await?;
+        entrypoint_of(&row).map_err(store_error)
+    }
+
+    async fn update_entrypoint(
+        &self,
+        ctx: &SecurityContext,
+        entrypoint_id: &EntrypointId,
+        entrypoint: Entrypoint,
+    ) -> Answer<Entrypoint> {
+        self.update(ctx, entrypoint_id, document(&entrypoint)?).await
+    }
+
+    async fn update_entrypoint_status(
+        &self,
+        ctx: &SecurityContext,
+        entrypoint_id: &EntrypointId,
+        action: EntrypointStatusAction,
+    ) -> Answer<Entrypoint> {
+        self.set_status(ctx, entrypoint_id, action).await
+    }
+
+    async fn delete_entrypoint(&self, ctx: &SecurityContext, entrypoint_id: &EntrypointId) -> Answer<()> {
+        self.remove(ctx, entrypoint_id).await
+    }
+
+    async fn start_invocation(&self, ctx: &SecurityContext, request: InvocationRequest) -> Answer<InvocationResult> {
+        self.start(ctx, request).await
+    }
+
+    async fn get_invocation(&self, ctx: &SecurityContext, invocation_id: &InvocationId) -> Answer<InvocationRecord> {
+        Self::allow(ctx, Permission::RunsRead)?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        self.read(&Self::scope(ctx), &run_id).await
+    }
+
+    async fn control_invocation(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+        action: InvocationControlAction,
+    ) -> Answer<InvocationRecord> {
+        self.control(ctx, invocation_id, action, Redrive::No).await
+    }
+
+    async fn list_invocations(
+        &self,
+        ctx: &SecurityContext,
+        filter: InvocationListFilter,
+    ) -> Result<Vec<InvocationRecord>, RuntimeErrorPayload> {
+        Ok(self.page_of_invocations(ctx, &filter).await?.items)
+    }
+
+    async fn get_invocation_timeline(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+    ) -> Result<Vec<InvocationTimelineEvent>, RuntimeErrorPayload> {
+        Self::allow(ctx, Permission::RunsRead)?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        self.timeline(&Self::scope(ctx), &run_id).await
+    }
+}
+
+#[async_trait]
+impl RestRuntime for Serverless {
+    async fn register_document(&self, ctx: &SecurityContext, document: Value) -> Answer<Entrypoint> {
+        self.register(ctx, document).await
+    }
+
+    async fn validate_document(&self, ctx: &SecurityContext, document: Value) -> Answer<Entrypoint> {
+        Ok(self.validate(ctx, document, None).await?.entrypoint)
+    }
+
+    async fn update_document(
+        &self,
+        ctx: &SecurityContext,
+        entrypoint_id: &EntrypointId,
+        document: Value,
+    ) -> Answer<Entrypoint> {
+        self.update(ctx, entrypoint_id, document).await
+    }
+
+    async fn resolve_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<EntrypointId> {
+        self.resolve_id(ctx, id).await
+    }
+
+    async fn page_entrypoints(&self, ctx: &SecurityContext, filter: EntrypointListFilter) -> Answer<Page<Entrypoint>> {
+        self.page_of_entrypoints(ctx, &filter).await
+    }
+
+    async fn page_invocations(
+        &self,
+        ctx: &SecurityContext,
+        filter: InvocationListFilter,
+    ) -> Answer<Page<InvocationRecord>> {
+        self.page_of_invocations(ctx, &filter).await
+    }
+
+    async fn page_timeline(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+        page: PageQuery,
+    ) -> Answer<Page<InvocationTimelineEvent>> {
+        let all = self.get_invocation_timeline(ctx, invocation_id).await?;
+        self.page_of(ctx, &format!("timeline|{invocation_id}"), &page, all)
+    }
+
+    async fn count_invocations(
+        &self,
+        ctx: &SecurityContext,
+        filter: InvocationListFilter,
+    ) -> Result<Vec<StatusCount>, RuntimeErrorPayload> {
+        self.counts(ctx, &filter).await
+    }
+
+    async fn signal_invocation(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+        signal: InvocationSignal,
+    ) -> Answer<InvocationRecord> {
+        self.message(ctx, invocation_id, signal).await
+    }
+
+    async fn bulk_control(&self, ctx: &SecurityContext, request: BulkControl) -> Answer<Page<BulkOutcome>> {
+        self.bulk(ctx, request).await
+    }
+}

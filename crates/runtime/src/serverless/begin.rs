@@ -1,0 +1,89 @@
+//! What the machine is told about a new run of an entrypoint.
+
+use servo_canon::Digest;
+use servo_entrypoint::{EntrypointType, InvocationMode, pin};
+use servo_machine::{Admission, StartExecution};
+use servo_model::event::{ExecutionStarted, ParentOperation};
+use servo_model::function::EXECUTION_SECONDS_MAX;
+use servo_model::ids::Name;
+use servo_model::invocation::Compensates;
+use servo_model::plan::RunContext;
+use servo_model::{PlanId, PlanRef, RunId, TenantId};
+
+use crate::entrypoints::Loaded;
+use crate::executions::{Executions, Refused};
+
+/// One start, whoever asks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Begin<'a> {
+    pub loaded: &'a Loaded,
+    pub tenant: TenantId,
+    pub subject: String,
+    pub correlation_id: String,
+    pub mode: InvocationMode,
+    /// As JSON.
+    pub params: String,
+    /// Executing time, if the tenant allows less than the entrypoint.
+    pub seconds_max: u64,
+    pub dead_letter_grace_seconds: u64,
+    pub parent: Option<ParentOperation>,
+    pub compensates: Option<Compensates>,
+    pub replay_of: Option<RunId>,
+}
+
+impl Executions {
+    pub(crate) async fn begin(&self, begin: Begin<'_>) -> Result<StartExecution, Refused> {
+        let (loaded, tenant) = (begin.loaded, begin.tenant.clone());
+        let definition = &loaded.entrypoint.definition;
+        let traits = &definition.traits;
+        let invalid = |invalid: servo_model::Invalid| Refused::invalid(invalid.to_string());
+        // What an entrypoint refers to is pinned as well: its newest version now.
+        let (function, version, durable) = match loaded.refers_to() {
+            Some(reference) => {
+                let function = self.resolve(&loaded.tenant, reference, None).await?;
+                (function.name.to_string(), function.version.to_string(), function.spec.durable)
+            }
+            None => (loaded.id.clone(), definition.version.clone(), loaded.kind == EntrypointType::Workflow),
+        };
+        let pin = pin::of(&loaded.entrypoint, begin.mode, &begin.correlation_id, begin.dead_letter_grace_seconds);
+        let mut pin = pin.ok_or_else(|| Refused::invalid("the entrypoint is not registered"))?;
+        pin.compensates.clone_from(&begin.compensates);
+        pin.replay_of.clone_from(&begin.replay_of);
+        let request_digest = Digest::of(begin.params.as_bytes());
+        Ok(StartExecution {
+            start: ExecutionStarted {
+                function,
+                version,
+                // Called by its id, which the engine fills in.
+                name: String::new(),
+                durable,
+                timeout_seconds: EXECUTION_SECONDS_MAX,
+                invocation_timeout_seconds: traits.limits.timeout_seconds.min(begin.seconds_max).max(1),
+                tenant_id: None,
+                trace: Some(self.engine().ids().traceparent()),
+                parent: begin.parent,
+                max_concurrent: u32::try_from(traits.limits.max_concurrent).ok(),
+                synchronous: begin.mode == InvocationMode::Sync,
+                input: Some(begin.params),
+                entrypoint: Some(Box::new(pin)),
+            },
+            plan_ref: PlanRef {
+                uri: format!("entrypoint:{}", loaded.id),
+                sha256: loaded.digest,
+                schema_version: "entrypoint/v1".to_owned(),
+                plan_id: PlanId::parse(&loaded.id).map_err(invalid)?,
+                plan_version: definition.version.clone(),
+            },
+            context: RunContext {
+                tenant_id: tenant,
+                project_id: Name::parse("default").map_err(invalid)?,
+                environment_id: Name::parse("default").map_err(invalid)?,
+                triggered_by: Some(begin.subject),
+                trigger_source: None,
+            },
+            request_digest: Some(request_digest),
+            run_request_id: None,
+            admission: Admission::Now,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! One action on many runs. A run that refuses does not stop the others, and a rate keeps a redrive from flooding.
+
+use std::time::Duration;
+
+use servo_entrypoint::{
+    BulkControl, BulkOutcome, InvocationControlAction, InvocationStatus, Page, ValidationError, ValidationIssue,
+};
+use servo_model::SecurityContext;
+
+use super::control::Redrive;
+use super::{Answer, Serverless};
+
+/// Runs of one call.
+pub(super) const ITEMS_MAX: u32 = 1_000;
+
+impl Serverless {
+    pub(super) async fn bulk(&self, ctx: &SecurityContext, request: BulkControl) -> Answer<Page<BulkOutcome>> {
+        if !(1..=ITEMS_MAX).contains(&request.max_items) {
+            let message = format!("one call takes 1 to {ITEMS_MAX} runs");
+            let issue = ValidationIssue::new("limit_exceeded", "$.max_items", message);
+            return Err(ValidationError::new(vec![issue]).into());
+        }
+        let mut filter = request.filter.clone();
+        filter.page.limit = Some(request.max_items);
+        // A bulk retry that asks for dead letters takes them back.
+        let dead = filter.status == Some(InvocationStatus::DeadLettered)
+            || filter.page.filter.as_ref().is_some_and(|filter| filter.names("status"));
+        let redrive = if dead && request.action == InvocationControlAction::Retry { Redrive::Yes } else { Redrive::No };
+        let (rows, page_info) = self.rows(ctx, &filter, request.max_items).await?;
+        let pause = request.per_second.filter(|rate| *rate > 0).map(|rate| Duration::from_secs(1) / rate);
+        let mut items = Vec::with_capacity(rows.len());
+        for (index, row) in rows.iter().enumerate() {
+            let invocation_id = row.run_id.to_string();
+            if request.dry_run {
+                items.push(BulkOutcome { invocation_id, error: None });
+                continue;
+            }
+            if let Some(pause) = pause.filter(|_| index > 0) {
+                self.engine().clock().sleep(pause).await;
+            }
+            let outcome = self.control(ctx, &invocation_id, request.action.clone(), redrive).await;
+            items.push(BulkOutcome { invocation_id, error: outcome.err() });
+        }
+        Ok(Page { items, page_info })
+    }
+}

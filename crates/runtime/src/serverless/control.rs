@@ -1,0 +1,192 @@
+//! Control of a run that is there: cancel, suspend, resume, retry, replay, and messages.
+
+use servo_entrypoint::{
+    InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus, ValidationError,
+    ValidationIssue, control, errors,
+};
+use servo_machine::{Command, Refusal, Signal, SignalKind};
+use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
+
+use super::record::record;
+use super::start::Checked;
+use super::{Answer, Serverless, engine_error, no_invocation};
+use crate::engine::{Error, Order};
+
+/// A message has at most so many bytes.
+const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+const NAME_CHARS_MAX: usize = 128;
+
+/// Whether dead-lettered runs are taken back as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redrive {
+    No,
+    Yes,
+}
+
+fn permission(action: &Action) -> Permission {
+    match action {
+        Action::Cancel => Permission::RunsCancel,
+        Action::Replay => Permission::RunsTrigger,
+        Action::Suspend | Action::Resume | Action::Retry | Action::RetryStep { .. } | Action::SkipStep { .. } => {
+            Permission::RunsRetry
+        }
+    }
+}
+
+impl Serverless {
+    pub(super) async fn control(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &str,
+        action: Action,
+        redrive: Redrive,
+    ) -> Answer<InvocationRecord> {
+        Self::allow(ctx, permission(&action))?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        let look = |state: &servo_model::RunState| {
+            Some((record(state)?, state.entrypoint()?.kind, state.entrypoint()?.id.clone()))
+        };
+        let found = self.engine().view(&Self::scope(ctx), &run_id, look).await.map_err(engine_error)?;
+        let (earlier, kind, entrypoint) = found.ok_or_else(no_invocation)?;
+        let redriven = redrive == Redrive::Yes && action == Action::Retry && control::may_redrive(earlier.status);
+        if !redriven {
+            control::check(&action, earlier.status, kind)?;
+        }
+        match action {
+            Action::Replay => self.replay(ctx, &run_id, &earlier, &entrypoint).await,
+            Action::Retry => {
+                self.check_again(ctx, &entrypoint).await?;
+                self.signal_run(ctx, &run_id, SignalKind::RetryRun, earlier.status).await
+            }
+            Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel, earlier.status).await,
+            Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause, earlier.status).await,
+            Action::Resume => self.resume(ctx, &run_id, earlier.status).await,
+            Action::RetryStep { step_id } => {
+                let kind = SignalKind::RetryStep(step(&step_id)?);
+                self.signal_run(ctx, &run_id, kind, earlier.status).await
+            }
+            Action::SkipStep { step_id } => {
+                let kind = SignalKind::SkipStep(step(&step_id)?);
+                self.signal_run(ctx, &run_id, kind, earlier.status).await
+            }
+        }
+    }
+
+    /// A retry and a replay are starts: the entrypoint can be called, and there is room.
+    async fn check_again(&self, ctx: &SecurityContext, entrypoint: &str) -> Answer<Checked> {
+        let policy = self.policy(&ctx.tenant);
+        if !policy.enabled {
+            return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
+        }
+        let loaded = self.entrypoints().get(entrypoint).await.map_err(super::store_error)?;
+        let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
+        // Its status may have changed since it was kept.
+        let loaded = self.visible(ctx, &loaded.entrypoint.entrypoint_id).await?;
+        Self::check_callable(&loaded)?;
+        self.check_rate(ctx, &loaded).await?;
+        self.check_quota(ctx, &policy).await?;
+        let mode = loaded.entrypoint.definition.traits.default_invocation;
+        Ok(Checked { loaded, mode, params: String::new(), policy })
+    }
+
+    async fn replay(
+        &self,
+        ctx: &SecurityContext,
+        run_id: &RunId,
+        earlier: &InvocationRecord,
+        entrypoint: &str,
+    ) -> Answer<InvocationRecord> {
+        let checked = self.check_again(ctx, entrypoint).await?;
+        let params = serde_json::to_string(&earlier.params).map_err(|error| super::internal(&error))?;
+        // Nobody waits for a replay: its answer is the new run.
+        let mode = servo_entrypoint::InvocationMode::Async;
+        let checked = Checked { params, mode, ..checked };
+        self.create(ctx, &checked, None, Some(run_id.clone())).await
+    }
+
+    /// A run that was suspended by control goes on. One that waits for something by itself is woken by what it waits for.
+    async fn resume(
+        &self,
+        ctx: &SecurityContext,
+        run_id: &RunId,
+        status: InvocationStatus,
+    ) -> Answer<InvocationRecord> {
+        match self.signal_run(ctx, run_id, SignalKind::Resume, status).await {
+            Err(failure) if failure.error_type_id == errors::CONFLICT => Err(errors::conflict(
+                "the run waits for a timer, a message or another run, and goes on when that comes; send a signal to answer a wait",
+            )),
+            answer => answer,
+        }
+    }
+
+    async fn signal_run(
+        &self,
+        ctx: &SecurityContext,
+        run_id: &RunId,
+        kind: SignalKind,
+        _seen: InvocationStatus,
+    ) -> Answer<InvocationRecord> {
+        let id = self.engine().ids().event_id(self.engine().now()).simple().to_string();
+        let signal_id = SignalId::parse(&format!("ctl_{id}")).map_err(|error| super::internal(&error))?;
+        self.send(ctx, run_id, signal_id, kind).await
+    }
+
+    async fn send(
+        &self,
+        ctx: &SecurityContext,
+        run_id: &RunId,
+        signal_id: SignalId,
+        kind: SignalKind,
+    ) -> Answer<InvocationRecord> {
+        let signal = Signal { signal_id, kind, by: ctx.subject.clone(), reason: None, denied: None };
+        let order = Order::new(Self::scope(ctx), run_id.clone(), Command::Signal(signal), "engine");
+        let outcome = self.engine().execute_with(order, record).await;
+        let outcome = outcome.map_err(|error| match error {
+            Error::Refused(Refusal::NoStep(step)) => errors::not_found(format!("no step `{step}` in this invocation")),
+            other => engine_error(other),
+        })?;
+        if let Some(refusal) = outcome.refusal {
+            return Err(errors::conflict(refusal.to_string()));
+        }
+        outcome.view.ok_or_else(no_invocation)
+    }
+
+    pub(super) async fn message(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &str,
+        signal: InvocationSignal,
+    ) -> Answer<InvocationRecord> {
+        Self::allow(ctx, Permission::RunsTrigger)?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        let mut issues = Vec::new();
+        let id = SignalId::parse(&signal.signal_id);
+        if let Err(invalid) = &id {
+            issues.push(ValidationIssue::new("invalid_format", "$.signal_id", invalid.to_string()));
+        }
+        if signal.name.is_empty() || signal.name.chars().count() > NAME_CHARS_MAX {
+            let message = format!("a name has 1 to {NAME_CHARS_MAX} characters");
+            issues.push(ValidationIssue::new("invalid_format", "$.name", message));
+        }
+        let payload = serde_json::to_string(&signal.payload).map_err(|error| super::internal(&error))?;
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let message = format!("a payload has at most {PAYLOAD_BYTES_MAX} bytes");
+            issues.push(ValidationIssue::new("limit_exceeded", "$.payload", message));
+        }
+        match id {
+            Ok(signal_id) if issues.is_empty() => {
+                // Whose run it is, and that it is an invocation, before anything is recorded.
+                self.read(&Self::scope(ctx), &run_id).await?;
+                let kind = SignalKind::Message { name: signal.name, payload: Some(payload) };
+                self.send(ctx, &run_id, signal_id, kind).await
+            }
+            _ => Err(ValidationError::new(issues).into()),
+        }
+    }
+}
+
+fn step(text: &str) -> Answer<StepId> {
+    StepId::parse(text).map_err(|invalid| {
+        ValidationError::new(vec![ValidationIssue::new("invalid_format", "$.step_id", invalid.to_string())]).into()
+    })
+}

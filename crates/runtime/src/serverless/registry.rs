@@ -1,0 +1,265 @@
+//! The registry of entrypoints.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use servo_entrypoint::validate::{Handler, Lookup, Outline};
+use servo_entrypoint::{
+    Entrypoint, EntrypointStatusAction, OwnerType, RuntimeErrorPayload, Validated, Validation, ValidationError,
+    ValidationIssue, access, errors, status,
+};
+use servo_model::{Permission, SecurityContext, TenantId};
+use servo_store::Scope;
+use servo_store::entrypoints::EntrypointRow;
+
+use super::{Answer, LAMBDA, Serverless, internal, no_entrypoint, store_error};
+use crate::entrypoints::{Loaded, entrypoint_of};
+
+/// What the registry knows about the entrypoints that a definition names, looked up before it is checked.
+struct Known {
+    handlers: BTreeMap<String, Handler>,
+    taken: bool,
+}
+
+impl Lookup for Known {
+    fn handler(&self, address: &str) -> Option<Handler> {
+        self.handlers.get(address).cloned()
+    }
+
+    fn is_taken(&self, _address: &str) -> bool {
+        self.taken
+    }
+}
+
+impl Serverless {
+    /// Who may see an entrypoint: its owner, its tenant, or everybody. What is shared beyond that is an access-control
+    /// integration's to say.
+    pub(super) fn sees(ctx: &SecurityContext, loaded: &Loaded) -> bool {
+        access::sees(ctx, &loaded.entrypoint.definition.owner)
+    }
+
+    pub(super) async fn validate(
+        &self,
+        ctx: &SecurityContext,
+        document: Value,
+        own: Option<&str>,
+    ) -> Answer<Validated> {
+        Self::allow(ctx, Permission::DefinitionsDeploy)?;
+        let outline = Outline::of(&document);
+        let mut known = Known { handlers: BTreeMap::new(), taken: false };
+        for address in outline.handlers() {
+            let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
+            if let Some(loaded) = found.filter(|loaded| Self::sees(ctx, loaded)) {
+                let params = loaded.entrypoint.definition.schema.params.clone();
+                known.handlers.insert(address.to_owned(), Handler { status: loaded.status(), params });
+            }
+        }
+        if let Some(address) = outline.address {
+            let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
+            known.taken = found.is_some_and(|row| Some(row.id.as_str()) != own);
+        }
+        let sources = match outline.code {
+            Some((language, source)) => self.platform.sources.check(language, source).await,
+            None => Vec::new(),
+        };
+        let referred = self.referred(ctx, &outline).await?;
+        let adapters: Vec<&str> = self.platform.adapters.iter().map(String::as_str).collect();
+        let policy = self.policy(&ctx.tenant);
+        let validation = Validation {
+            ctx,
+            policy: &policy,
+            types: self.entrypoints().types(),
+            adapters: &adapters,
+            limiters: &self.platform.limiters,
+            lookup: &known,
+        };
+        match (validation.check(document, &sources), referred) {
+            (checked, None) => checked,
+            (Ok(_), Some(issue)) => Err(ValidationError::new(vec![issue]).into()),
+            (Err(failure), Some(issue)) => match ValidationError::of(&failure) {
+                Some(mut error) => {
+                    error.issues.push(issue);
+                    Err(ValidationError::new(error.issues).into())
+                }
+                None => Err(failure),
+            },
+        }
+    }
+
+    /// An entrypoint that refers to a function: there is such a function, and it is of the entrypoint's kind.
+    async fn referred(&self, ctx: &SecurityContext, outline: &Outline<'_>) -> Answer<Option<ValidationIssue>> {
+        const PATH: &str = "$.implementation.adapter_ref.definition_id";
+        let (Some(reference), Some(LAMBDA)) = (outline.definition_id, outline.adapter) else { return Ok(None) };
+        match self.executions.resolve(&ctx.tenant, reference, None).await {
+            Err(refused) if refused.name.status() >= 500 => Err(super::refused(refused)),
+            Err(refused) => {
+                let issue = ValidationIssue::new("unknown_reference", PATH, refused.message);
+                Ok(Some(issue.suggest("register the function first: servo functions register")))
+            }
+            Ok(function) => {
+                let kind = outline.address.and_then(servo_entrypoint::EntrypointType::of_address);
+                let workflow = kind == Some(servo_entrypoint::EntrypointType::Workflow);
+                Ok((kind.is_some() && workflow != function.spec.durable).then(|| {
+                    let (is, as_kind) =
+                        if function.spec.durable { ("durable", "workflow") } else { ("plain", "function") };
+                    let message = format!("the function is {is}, and registers as a {as_kind}");
+                    ValidationIssue::new("incompatible", PATH, message)
+                }))
+            }
+        }
+    }
+
+    pub(super) async fn register(&self, ctx: &SecurityContext, document: Value) -> Answer<Entrypoint> {
+        let validated = self.validate(ctx, document, None).await?;
+        let policy = self.policy(&ctx.tenant);
+        let tenant = owner_tenant(ctx, &validated.entrypoint);
+        let definitions = self.engine().store().count_entrypoints(&tenant).await.map_err(store_error)?;
+        if definitions >= policy.quotas.max_definitions {
+            return Err(errors::quota_exceeded(format!(
+                "the tenant has {definitions} entrypoints, and {} are allowed",
+                policy.quotas.max_definitions
+            )));
+        }
+        let engine = self.engine();
+        let now = engine.now();
+        let id = engine.ids().run_id(now).as_str().replacen("inv_", "ep_", 1);
+        let row = self.row(id, tenant, validated.entrypoint, 1)?;
+        let address = row.address.clone();
+        let stored = engine.store().put_entrypoint(row).await.map_err(|error| match error {
+            servo_store::Error::EntrypointExists { .. } => {
+                errors::conflict(format!("`{address}` is registered already; register the next version of the address"))
+            }
+            other => store_error(other),
+        })?;
+        self.entrypoints().forget(&stored.id);
+        entrypoint_of(&stored).map_err(store_error)
+    }
+
+    fn row(&self, id: String, tenant: TenantId, mut entrypoint: Entrypoint, revision: u64) -> Answer<EntrypointRow> {
+        entrypoint.id = None;
+        let now = self.engine().now();
+        let definition = &entrypoint.definition;
+        Ok(EntrypointRow {
+            id,
+            tenant,
+            owner_type: definition.owner.owner_type.as_str().to_owned(),
+            owner_id: definition.owner.id.clone(),
+            address: entrypoint.entrypoint_id.clone(),
+            version: definition.version.clone(),
+            status: definition.status.as_str().to_owned(),
+            adapter: definition.implementation.adapter.clone(),
+            title: definition.title.clone(),
+            tags: definition.tags.clone(),
+            document: serde_json::to_string(&entrypoint).map_err(|error| internal(&error))?,
+            created_at: now,
+            updated_at: now,
+            revision,
+        })
+    }
+
+    /// The row behind an address, if the caller may see it.
+    pub(super) async fn entrypoint_row(&self, ctx: &SecurityContext, address: &str) -> Answer<EntrypointRow> {
+        let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
+        found.filter(|row| sees_row(ctx, row)).ok_or_else(|| no_entrypoint(address))
+    }
+
+    /// Changes belong to the owner's tenant; the platform's entrypoints to the platform.
+    fn may_change(ctx: &SecurityContext, row: &EntrypointRow) -> Answer<()> {
+        if row.tenant == ctx.tenant && row.owner_type != OwnerType::System.as_str() || ctx.may(Permission::Platform) {
+            return Ok(());
+        }
+        Err(errors::forbidden("the platform manages this entrypoint"))
+    }
+
+    pub(super) async fn update(&self, ctx: &SecurityContext, address: &str, document: Value) -> Answer<Entrypoint> {
+        Self::allow(ctx, Permission::DefinitionsDeploy)?;
+        let row = self.entrypoint_row(ctx, address).await?;
+        Self::may_change(ctx, &row)?;
+        let entrypoint = entrypoint_of(&row).map_err(store_error)?;
+        if !status::is_editable(entrypoint.definition.status) {
+            return Err(errors::conflict(format!(
+                "the entrypoint is `{}`, and only a draft is edited; register the next version of the address",
+                row.status
+            )));
+        }
+        let validated = self.validate(ctx, document, Some(&row.id)).await?;
+        if validated.entrypoint.entrypoint_id != row.address {
+            let message = "an entrypoint keeps its address; register a new one for another";
+            let issue = ValidationIssue::new("invalid_value", "$.entrypoint_id", message).suggest(row.address);
+            return Err(ValidationError::new(vec![issue]).into());
+        }
+        let changed = self.row(row.id.clone(), row.tenant.clone(), validated.entrypoint, row.revision)?;
+        self.change(EntrypointRow { created_at: row.created_at, ..changed }).await
+    }
+
+    /// Compare and set by revision: the loser of a race is told so.
+    async fn change(&self, row: EntrypointRow) -> Answer<Entrypoint> {
+        let id = row.id.clone();
+        let changed = self.engine().store().update_entrypoint(row).await.map_err(moved)?;
+        self.entrypoints().forget(&id);
+        entrypoint_of(&changed).map_err(store_error)
+    }
+
+    pub(super) async fn set_status(
+        &self,
+        ctx: &SecurityContext,
+        address: &str,
+        action: EntrypointStatusAction,
+    ) -> Answer<Entrypoint> {
+        Self::allow(ctx, Permission::DefinitionsDeploy)?;
+        let row = self.entrypoint_row(ctx, address).await?;
+        Self::may_change(ctx, &row)?;
+        let entrypoint = entrypoint_of(&row).map_err(store_error)?;
+        let next = status::apply(entrypoint.definition.status, action)?;
+        let updated_at = self.engine().now();
+        self.change(EntrypointRow { status: next.as_str().to_owned(), updated_at, ..row }).await
+    }
+
+    pub(super) async fn remove(&self, ctx: &SecurityContext, address: &str) -> Answer<()> {
+        Self::allow(ctx, Permission::DefinitionsDelete)?;
+        let row = self.entrypoint_row(ctx, address).await?;
+        Self::may_change(ctx, &row)?;
+        let entrypoint = entrypoint_of(&row).map_err(store_error)?;
+        match status::remove(entrypoint.definition.status)? {
+            status::Removal::Archive => {
+                self.set_status(ctx, address, EntrypointStatusAction::Archive).await.map(|_| ())
+            }
+            status::Removal::Delete => {
+                let removed = self.engine().store().remove_entrypoint(&row.tenant, &row.id, row.revision).await;
+                removed.map_err(moved)?;
+                self.entrypoints().forget(&row.id);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn resolve_id(&self, ctx: &SecurityContext, id: &str) -> Answer<String> {
+        Self::allow(ctx, Permission::DefinitionsRead)?;
+        let scope = Scope::Tenant(ctx.tenant.clone());
+        let found = self.engine().store().get_entrypoint(&scope, id).await.map_err(store_error)?;
+        let found = found.filter(|row| sees_row(ctx, row));
+        found.map(|row| row.address).ok_or_else(|| errors::not_found(format!("there is no entrypoint `{id}`")))
+    }
+}
+
+fn sees_row(ctx: &SecurityContext, row: &EntrypointRow) -> bool {
+    row.owner_type != OwnerType::User.as_str() || row.owner_id == ctx.subject
+}
+
+fn moved(error: servo_store::Error) -> RuntimeErrorPayload {
+    match error {
+        servo_store::Error::RevisionMoved { .. } => {
+            errors::conflict("somebody else changed the entrypoint at the same time; read it again")
+        }
+        servo_store::Error::NotFound => errors::not_found("the entrypoint is not there any more"),
+        other => store_error(other),
+    }
+}
+
+/// What the platform provides belongs to no tenant.
+fn owner_tenant(ctx: &SecurityContext, entrypoint: &Entrypoint) -> TenantId {
+    match entrypoint.definition.owner.owner_type {
+        OwnerType::System => TenantId::system(),
+        OwnerType::User | OwnerType::Tenant => ctx.tenant.clone(),
+    }
+}

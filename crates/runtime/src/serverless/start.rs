@@ -1,0 +1,279 @@
+//! Starting an invocation: the checks in their published order, then one append.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use servo_canon::Digest;
+use servo_entrypoint::cache::{self, Earlier, Key, Lookup};
+use servo_entrypoint::rate::RateLimitDecision;
+use servo_entrypoint::validate::mode;
+use servo_entrypoint::{
+    InvocationMetrics, InvocationMode, InvocationObservability, InvocationRecord, InvocationRequest, InvocationResult,
+    InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
+    errors, status,
+};
+use servo_model::invocation::Compensates;
+use servo_model::{Permission, RunId, RunState, SecurityContext};
+use servo_store::Scope;
+
+use super::record::{is_settled, record};
+use super::{Answer, Begin, Serverless, engine_error, internal, no_entrypoint, refused, store_error};
+use crate::engine::Error;
+use crate::entrypoints::Loaded;
+
+/// A start whose checks have passed.
+pub(super) struct Checked {
+    pub loaded: Arc<Loaded>,
+    pub mode: InvocationMode,
+    /// As JSON.
+    pub params: String,
+    pub policy: TenantRuntimePolicy,
+}
+
+impl Serverless {
+    pub(super) async fn start(&self, ctx: &SecurityContext, request: InvocationRequest) -> Answer<InvocationResult> {
+        Self::allow(ctx, Permission::RunsTrigger)?;
+        let checked = self.check(ctx, &request).await?;
+        if request.dry_run {
+            self.check_quota(ctx, &checked.policy).await?;
+            let record = self.made_up(ctx, &checked)?;
+            return Ok(InvocationResult { record, dry_run: true, cached: false });
+        }
+        let key = match request.idempotency_key.as_deref() {
+            None => None,
+            Some(key) => {
+                let definition = &checked.loaded.entrypoint;
+                let version = &definition.definition.version;
+                let key = Key::new(ctx, checked.loaded.owner, &definition.entrypoint_id, version, check_key(key)?);
+                Some(key.digest())
+            }
+        };
+        if let Some(key) = key
+            && let Some(answer) = self.earlier(ctx, &checked, key).await?
+        {
+            return Ok(answer);
+        }
+        self.check_rate(ctx, &checked.loaded).await?;
+        self.check_quota(ctx, &checked.policy).await?;
+        let record = self.create(ctx, &checked, key, None).await?;
+        Ok(InvocationResult { record, dry_run: false, cached: false })
+    }
+
+    /// There is such an entrypoint, it can be called, and takes these params.
+    async fn check(&self, ctx: &SecurityContext, request: &InvocationRequest) -> Answer<Checked> {
+        let policy = self.policy(&ctx.tenant);
+        if !policy.enabled {
+            return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
+        }
+        let loaded = self.visible(ctx, &request.entrypoint_id).await?;
+        Self::check_callable(&loaded)?;
+        let mode = mode(&loaded.entrypoint.definition.traits, request.mode);
+        let params = loaded.compiled.check_params(Some(&request.params).filter(|params| !params.is_null()));
+        let (mode, params) = match (mode, params) {
+            (Ok(mode), Ok(params)) => (mode, params),
+            (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => return Err(failure),
+            // All that is wrong, in one answer.
+            (Err(first), Err(second)) => return Err(both(&first, &second)),
+        };
+        let params = serde_json::to_string(&params).map_err(|error| internal(&error))?;
+        Ok(Checked { loaded, mode, params, policy })
+    }
+
+    /// The entrypoint of an address, if the caller may see it.
+    pub(super) async fn visible(&self, ctx: &SecurityContext, address: &str) -> Answer<Arc<Loaded>> {
+        let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
+        found.filter(|loaded| Self::sees(ctx, loaded)).ok_or_else(|| no_entrypoint(address))
+    }
+
+    pub(super) fn check_callable(loaded: &Loaded) -> Answer<()> {
+        if status::is_callable(loaded.status()) {
+            return Ok(());
+        }
+        let (address, status) = (&loaded.entrypoint.entrypoint_id, loaded.status().as_str());
+        Err(errors::not_active(format!("the entrypoint `{address}` is `{status}` and cannot be called")))
+    }
+
+    pub(super) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Answer<()> {
+        let Some(rate) = &loaded.entrypoint.definition.traits.rate_limit else { return Ok(()) };
+        let Some(limiter) = self.platform.limiters.find(&rate.strategy) else {
+            return Err(errors::internal("the entrypoint's rate limiter is not there any more"));
+        };
+        match limiter.check(ctx, &loaded.entrypoint.entrypoint_id, &rate.config).await {
+            RateLimitDecision::Allow => Ok(()),
+            RateLimitDecision::Reject { retry_after_seconds } => {
+                Err(errors::rate_limited(ctx.tenant.as_str(), retry_after_seconds))
+            }
+        }
+    }
+
+    /// Runs that are queued or running; those that wait hold no place.
+    pub(super) async fn check_quota(&self, ctx: &SecurityContext, policy: &TenantRuntimePolicy) -> Answer<()> {
+        let counts = self.engine().store().count_by_visible(&ctx.tenant, None).await.map_err(store_error)?;
+        let busy = counts.iter().filter(|(status, _)| !is_settled(*status)).map(|(_, count)| count).sum::<u64>();
+        let most = policy.quotas.max_concurrent_executions;
+        if busy < most {
+            return Ok(());
+        }
+        let mut failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
+        failure.details.insert("retry_after_seconds".to_owned(), 1.into());
+        Err(failure)
+    }
+
+    /// What an earlier start under the same key answers this one with, if it still counts.
+    async fn earlier(&self, ctx: &SecurityContext, checked: &Checked, key: Digest) -> Answer<Option<InvocationResult>> {
+        let store = self.engine().store();
+        let Some(run_id) = store.find_request(&ctx.tenant, key).await.map_err(store_error)? else { return Ok(None) };
+        let digest = Digest::of(checked.params.as_bytes());
+        let look = |state: &RunState| Some((record(state)?, state.request_digest == Some(digest)));
+        let found = match self.engine().view(&Self::scope(ctx), &run_id, look).await {
+            Ok(found) => found,
+            Err(Error::Store(servo_store::Error::NotFound)) => None,
+            Err(error) => return Err(engine_error(error)),
+        };
+        let Some((record, same_params)) = found else { return Ok(None) };
+        let earlier = Earlier {
+            status: record.status,
+            created_at: record.timestamps.created_at,
+            finished_at: record.timestamps.finished_at,
+            same_params,
+        };
+        let window = checked.policy.idempotency.deduplication_window_seconds;
+        let policy = cache::Policy::of(&checked.loaded.entrypoint.definition.traits, window);
+        match cache::lookup(Some(&earlier), self.engine().now(), policy) {
+            Lookup::Fresh => {
+                store.release_request(&ctx.tenant, key, &run_id).await.map_err(store_error)?;
+                Ok(None)
+            }
+            Lookup::Mismatch => {
+                let message = "this Idempotency-Key was used with other params; take a new key";
+                let issue = ValidationIssue::new("idempotency_mismatch", "$.params", message);
+                Err(ValidationError::new(vec![issue]).into())
+            }
+            Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true })),
+            Lookup::Repeat | Lookup::InFlight => {
+                let record = self.settled(ctx, checked.mode, &run_id, record).await?;
+                Ok(Some(InvocationResult { record, dry_run: false, cached: false }))
+            }
+        }
+    }
+
+    /// Starts the run, and waits for it if the caller does.
+    pub(super) async fn create(
+        &self,
+        ctx: &SecurityContext,
+        checked: &Checked,
+        key: Option<Digest>,
+        replay_of: Option<RunId>,
+    ) -> Answer<InvocationRecord> {
+        let begin = Begin {
+            loaded: &checked.loaded,
+            tenant: ctx.tenant.clone(),
+            subject: ctx.subject.clone(),
+            correlation_id: self.correlation(ctx),
+            mode: checked.mode,
+            params: checked.params.clone(),
+            seconds_max: checked.policy.quotas.max_execution_duration_seconds,
+            dead_letter_grace_seconds: self.platform.dead_letter_grace.as_secs(),
+            parent: None,
+            compensates: None::<Compensates>,
+            replay_of,
+        };
+        let start = self.executions.begin(begin).await.map_err(refused)?;
+        let (run_id, _) = self.engine().start_execution(start, key).await.map_err(|error| match error {
+            Error::RequestMismatch => {
+                let issue = ValidationIssue::new("idempotency_mismatch", "$.params", "another start has this key");
+                ValidationError::new(vec![issue]).into()
+            }
+            other => engine_error(other),
+        })?;
+        let first = self.read(&Self::scope(ctx), &run_id).await?;
+        self.settled(ctx, checked.mode, &run_id, first).await
+    }
+
+    /// A synchronous caller gets the run when it has ended or waits.
+    async fn settled(
+        &self,
+        ctx: &SecurityContext,
+        mode: InvocationMode,
+        run_id: &RunId,
+        record: InvocationRecord,
+    ) -> Answer<InvocationRecord> {
+        if mode == InvocationMode::Async || is_settled(record.status) {
+            return Ok(record);
+        }
+        let engine = self.engine();
+        let listener = engine.listen_for_end(run_id);
+        let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
+        loop {
+            let record = self.read(&Self::scope(ctx), run_id).await?;
+            if is_settled(record.status) {
+                return Ok(record);
+            }
+            tokio::select! {
+                biased;
+                () = listener.rung() => {}
+                // A suspension, or an end on another node, rings no bell here.
+                () = engine.clock().sleep(engine.config().poll()) => {}
+                () = &mut deadline => return Ok(record),
+            }
+        }
+    }
+
+    pub(super) async fn read(&self, scope: &Scope, run_id: &RunId) -> Answer<InvocationRecord> {
+        let found = self.engine().view(scope, run_id, record).await.map_err(engine_error)?;
+        found.ok_or_else(super::no_invocation)
+    }
+
+    fn correlation(&self, ctx: &SecurityContext) -> String {
+        if ctx.correlation_id.is_empty() {
+            return self.engine().ids().event_id(self.engine().now()).to_string();
+        }
+        ctx.correlation_id.clone()
+    }
+
+    /// The record of a run that could start and does not.
+    fn made_up(&self, ctx: &SecurityContext, checked: &Checked) -> Answer<InvocationRecord> {
+        let engine = self.engine();
+        let id = engine.ids().run_id(engine.now());
+        let definition = &checked.loaded.entrypoint.definition;
+        let params: Value = serde_json::from_str(&checked.params).map_err(|error| internal(&error))?;
+        Ok(InvocationRecord {
+            invocation_id: id.as_str().replacen("inv_", "dryrun_", 1),
+            entrypoint_id: checked.loaded.entrypoint.entrypoint_id.clone(),
+            entrypoint_version: definition.version.clone(),
+            tenant_id: ctx.tenant.to_string(),
+            status: InvocationStatus::Queued,
+            mode: checked.mode,
+            params,
+            result: None,
+            error: None,
+            timestamps: InvocationTimestamps {
+                created_at: engine.now(),
+                started_at: None,
+                suspended_at: None,
+                finished_at: None,
+            },
+            observability: InvocationObservability {
+                correlation_id: self.correlation(ctx),
+                trace_id: None,
+                span_id: None,
+                metrics: InvocationMetrics {
+                    memory_limit_mb: definition.traits.limits.memory_mb(),
+                    ..InvocationMetrics::default()
+                },
+            },
+        })
+    }
+}
+
+fn check_key(key: &str) -> Answer<&str> {
+    if (1..=cache::KEY_CHARS_MAX).contains(&key.chars().count()) {
+        return Ok(key);
+    }
+    Err(errors::bad_request(format!("an Idempotency-Key has 1 to {} characters", cache::KEY_CHARS_MAX)))
+}
+
+fn both(first: &RuntimeErrorPayload, second: &RuntimeErrorPayload) -> RuntimeErrorPayload {
+    let issues = |failure| ValidationError::of(failure).map(|error| error.issues).unwrap_or_default();
+    ValidationError::new(issues(first).into_iter().chain(issues(second)).collect()).into()
+}

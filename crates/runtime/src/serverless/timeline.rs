@@ -1,0 +1,174 @@
+//! What happened to a run, for people: computed from its log when it is read.
+
+use serde_json::{Map, Value, json};
+use servo_entrypoint::{InvocationStatus, InvocationTimelineEvent, TimelineEventType as T};
+use servo_model::event::{EventBody as B, HandlerStatus};
+use servo_model::invocation::Failure;
+use servo_model::operation::{ErrorObject, OperationAction, OperationType};
+use servo_model::{Event, RunId, RunState};
+use servo_store::Scope;
+
+use super::record::millis_between;
+use super::{Answer, Serverless, internal, no_invocation, store_error};
+
+/// Events of the log that are read together.
+const READ: u32 = 500;
+/// Timeline events of one run that are told; whoever needs more reads the run's own log.
+const EVENTS_MAX: usize = 100_000;
+
+impl Serverless {
+    pub(super) async fn timeline(&self, scope: &Scope, run_id: &RunId) -> Answer<Vec<InvocationTimelineEvent>> {
+        let mut teller = Teller::new(run_id.clone());
+        let mut after = 0;
+        loop {
+            let page =
+                self.engine().store().read_run(scope, run_id, after, READ).await.map_err(|error| match error {
+                    servo_store::Error::NotFound => no_invocation(),
+                    other => store_error(other),
+                })?;
+            let Some(last) = page.events.last() else { break };
+            after = last.run_seq;
+            for stored in &page.events {
+                teller.tell(&stored.decode().map_err(|invalid| internal(&invalid))?);
+            }
+            if teller.told.len() > EVENTS_MAX {
+                break;
+            }
+        }
+        let Teller { state, told, .. } = teller;
+        if state.entrypoint().is_none() {
+            return Err(no_invocation());
+        }
+        Ok(told)
+    }
+}
+
+/// Folds the log and tells what each event means for people.
+pub(crate) struct Teller {
+    state: RunState,
+    /// The last checkpoint that was told, by invocation.
+    checkpoint: (u32, u32),
+    pub(crate) told: Vec<InvocationTimelineEvent>,
+}
+
+impl Teller {
+    pub(crate) fn new(run_id: RunId) -> Self {
+        Self { state: RunState::new(run_id), checkpoint: (0, 0), told: Vec::new() }
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event) {
+        let before = self.state.visible();
+        let begun = self.state.execution.as_ref().is_some_and(|execution| execution.has_begun());
+        let state = std::mem::replace(&mut self.state, RunState::new(event.run_id.clone()));
+        self.state = state.apply(event).0;
+        let status = self.state.visible();
+        let mut line = Line { at: event.at(), status, told: &mut self.told };
+        match &event.body {
+            B::HandlerInvoked(_) if !begun => line.put(T::Started),
+            B::HandlerReturned(body) if body.status == HandlerStatus::Retrying => {
+                line.error(T::StepRetried, None, body.error.as_ref(), Some(body.retry_after_ms));
+            }
+            B::OperationUpdated(body) => {
+                let number = (self.state.execution.as_ref().map_or(0, |e| e.head.invocations), body.checkpoint.number);
+                let new = number > self.checkpoint;
+                self.checkpoint = self.checkpoint.max(number);
+                if body.operation_type == OperationType::Step {
+                    let operation = self.state.execution.as_ref().and_then(|e| e.operation(&body.operation_id));
+                    let name = operation.and_then(|op| op.name.clone()).unwrap_or_else(|| body.operation_id.clone());
+                    let took = operation.map(|op| millis_between(op.started_at, event.at()));
+                    if body.begins || body.action == OperationAction::Start {
+                        line.step(T::StepStarted, &name, None);
+                    }
+                    match body.action {
+                        OperationAction::Succeed => line.step(T::StepCompleted, &name, took),
+                        OperationAction::Fail => line.error(T::StepFailed, Some(&name), body.error.as_ref(), None),
+                        OperationAction::Retry => {
+                            let wait = body.seconds.map(|seconds| seconds.saturating_mul(1_000));
+                            line.error(T::StepRetried, Some(&name), body.error.as_ref(), wait);
+                        }
+                        OperationAction::Start | OperationAction::Cancel => {}
+                    }
+                }
+                if new {
+                    line.put(T::CheckpointCreated);
+                }
+            }
+            B::MessageReceived(body) => {
+                let details = [("name".to_owned(), json!(body.name)), ("signal_id".to_owned(), json!(body.signal_id))];
+                line.with(T::SignalReceived, None, None, details.into_iter().collect());
+            }
+            B::RunCompleted(_) => line.put(T::Succeeded),
+            B::RunFailed(body) => line.with(T::Failed, None, Some(body.root_cause.message.clone()), Map::new()),
+            B::RunCancelled(body) => line.with(T::Canceled, None, body.reason.clone(), Map::new()),
+            B::CompensationStarted(body) => {
+                let details = [("trigger".to_owned(), json!(body.trigger))];
+                line.with(T::CompensationStarted, None, None, details.into_iter().collect());
+            }
+            B::CompensationEnded(body) => {
+                let handler = body.handler_run_id.as_ref().map(|id| ("invocation_id".to_owned(), json!(id)));
+                let details = handler.into_iter().collect();
+                match &body.error {
+                    None => line.with(T::CompensationCompleted, None, None, details),
+                    Some(error) => {
+                        // It is dead-lettered by the next event.
+                        line.status = InvocationStatus::Compensating;
+                        line.with(T::CompensationFailed, None, Some(Failure::of(error).message), details);
+                    }
+                }
+            }
+            B::RunDeadLettered(body) => line.with(T::DeadLettered, None, Some(body.reason.clone()), Map::new()),
+            _ => {}
+        }
+        match (before, status) {
+            (InvocationStatus::Suspended, InvocationStatus::Running | InvocationStatus::Queued) => line.put(T::Resumed),
+            (InvocationStatus::Queued | InvocationStatus::Running, InvocationStatus::Suspended) => {
+                line.put(T::Suspended)
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Line<'a> {
+    at: servo_model::Timestamp,
+    status: InvocationStatus,
+    told: &'a mut Vec<InvocationTimelineEvent>,
+}
+
+impl Line<'_> {
+    fn put(&mut self, event_type: T) {
+        self.with(event_type, None, None, Map::new());
+    }
+
+    fn step(&mut self, event_type: T, name: &str, duration_ms: Option<u64>) {
+        self.with(event_type, Some(name), None, Map::new());
+        if let Some(last) = self.told.last_mut() {
+            last.duration_ms = duration_ms;
+        }
+    }
+
+    fn error(&mut self, event_type: T, name: Option<&str>, error: Option<&ErrorObject>, wait_ms: Option<u64>) {
+        let failure = error.map(Failure::of);
+        let mut details = Map::new();
+        if let Some(failure) = &failure {
+            details.insert("error_type_id".to_owned(), json!(failure.error_type_id));
+            details.insert("category".to_owned(), json!(failure.category));
+        }
+        if let Some(wait_ms) = wait_ms {
+            details.insert("retry_after_ms".to_owned(), json!(wait_ms));
+        }
+        self.with(event_type, name, failure.map(|failure| failure.message), details);
+    }
+
+    fn with(&mut self, event_type: T, name: Option<&str>, message: Option<String>, details: Map<String, Value>) {
+        self.told.push(InvocationTimelineEvent {
+            at: self.at,
+            event_type,
+            status: self.status,
+            step_name: name.map(str::to_owned),
+            duration_ms: None,
+            message,
+            details,
+        });
+    }
+}

@@ -1,0 +1,6 @@
+//! Entrypoints and their invocations under the simulator: the real engine and its loops, virtual time, handlers of the test.
+
+mod compensation;
+mod lifecycle;
+mod starts;
+mod support;

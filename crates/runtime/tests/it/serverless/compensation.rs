@@ -1,0 +1,165 @@
+//! Runs that are undone.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use servo_adapter::{FailureKind, HandlerFailure};
+use servo_entrypoint::{
+    CompensationContext, EntrypointStatusAction, InvocationControlAction as Action, InvocationStatus as S,
+    RuntimeErrorCategory, TimelineEventType as T, errors,
+};
+use servo_model::invocation::{CompensationTrigger, Failure};
+use servo_model::operation::{OperationAction as A, OperationType, OperationUpdate, WaitOptions};
+
+use super::support::{Bed, FUNCTION, WORKFLOW, definition};
+use crate::executions::handler::{Answer, pending, step};
+
+type Seen = Arc<Mutex<Vec<Value>>>;
+
+/// A handler that notes what it is started with.
+fn handler(bed: &Bed, name: &str, succeeds: bool) -> (String, Seen) {
+    let seen: Seen = Arc::default();
+    let notes = seen.clone();
+    let context = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    let address = bed.entrypoint(
+        FUNCTION,
+        name,
+        |document| document["schema"]["params"] = context,
+        move |call| {
+            notes.lock().unwrap().push(serde_json::from_str(&call.call.payload).unwrap());
+            async move {
+                let failure = Failure::new(errors::EXECUTION, RuntimeErrorCategory::NonRetryable, "cannot undo");
+                if succeeds {
+                    Ok("{}".to_owned())
+                } else {
+                    Err(HandlerFailure::new(FailureKind::Failed, failure.to_error()))
+                }
+            }
+        },
+    );
+    (address, seen)
+}
+
+fn named(id: &str, name: &str, action: A) -> OperationUpdate {
+    let mut update = step(id, action);
+    update.name = Some(name.to_owned());
+    if action == A::Fail {
+        update.error = Some(Failure::new(errors::EXECUTION, RuntimeErrorCategory::NonRetryable, "no stock").to_error());
+    }
+    update
+}
+
+fn failed(message: &str) -> Answer {
+    Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "NoStock", "ErrorMessage": message}}).to_string())
+}
+
+/// Reserves, then fails to ship.
+fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
+    bed.entrypoint(
+        WORKFLOW,
+        name,
+        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = on_failure.into(),
+        |invocation| async move {
+            invocation
+                .checkpoint(vec![named("a", "reserve", A::Start), named("a", "reserve", A::Succeed)])
+                .await
+                .unwrap();
+            invocation.checkpoint(vec![named("b", "ship", A::Start), named("b", "ship", A::Fail)]).await.unwrap();
+            failed("no stock")
+        },
+    )
+}
+
+/// SR-103 to SR-114, SR-135, SR-138, SR-183, SR-231: the handler gets the whole context, as a run of its own.
+#[test]
+fn a_failed_workflow_is_undone() {
+    let bed = Bed::new(21);
+    let (undo, seen) = handler(&bed, "rollback", true);
+    let address = order(&bed, "process", &undo);
+    let id = bed.start(&address, json!({"order_id": "o7"})).unwrap().record.invocation_id;
+    let record = bed.until(&id, S::Compensated);
+    assert_eq!(record.error.unwrap().message, "no stock");
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), 1);
+    let context: CompensationContext = serde_json::from_value(seen[0].clone()).unwrap();
+    assert_eq!(context.trigger, CompensationTrigger::Failure);
+    assert_eq!(context.original_workflow_invocation_id, id);
+    assert_eq!(context.failed_step_id, "ship");
+    assert_eq!(context.failed_step_error.unwrap().message, "no stock");
+    assert_eq!(Value::Object(context.workflow_state_snapshot), json!({"reserve": 1}));
+    assert_eq!(context.invocation_metadata.entrypoint_id, address);
+    assert_eq!(Value::Object(context.invocation_metadata.original_input), json!({"order_id": "o7"}));
+    assert_eq!(context.invocation_metadata.tenant_id, "default");
+    assert_eq!(context.invocation_metadata.correlation_id.as_deref(), Some("c-ada"));
+    assert!(context.invocation_metadata.started_at.is_some());
+    let told = bed.timeline(&id);
+    assert!(told.ends_with(&[T::Failed, T::CompensationStarted, T::CompensationCompleted]), "{told:?}");
+}
+
+/// SR-119, SR-139, SR-185: a handler that fails, or cannot be called any more, leaves a dead letter.
+#[test]
+fn what_cannot_be_undone_is_a_dead_letter() {
+    for disabled in [false, true] {
+        let bed = Bed::new(22);
+        let (undo, _) = handler(&bed, "rollback", false);
+        let address = order(&bed, "process", &undo);
+        if disabled {
+            bed.act(&undo, EntrypointStatusAction::Disable).unwrap();
+        }
+        let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, S::DeadLettered);
+        let told = bed.timeline(&id);
+        assert!(told.ends_with(&[T::CompensationStarted, T::CompensationFailed, T::DeadLettered]), "{told:?}");
+        assert_eq!(bed.control(&id, Action::Cancel).unwrap_err().error_type_id, errors::CONFLICT);
+    }
+}
+
+/// SR-106, SR-109, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
+#[test]
+fn a_cancelled_workflow_is_undone_by_its_own_handler() {
+    let bed = Bed::new(23);
+    let (undo, seen) = handler(&bed, "undo", true);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "waits",
+        |document| document["traits"]["workflow"]["compensation"]["on_cancel"] = undo.into(),
+        |invocation| async move {
+            let mut wait = OperationUpdate::new("w", OperationType::Wait, A::Start);
+            wait.wait_options = Some(WaitOptions { wait_seconds: Some(3_600) });
+            invocation.checkpoint(vec![wait]).await.unwrap();
+            pending()
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    assert_eq!(bed.control(&id, Action::Cancel).unwrap().status, S::Compensating);
+    bed.until(&id, S::Compensated);
+    let context = seen.lock().unwrap()[0].clone();
+    assert_eq!(context["trigger"], "cancellation");
+    assert!(context.get("failed_step_error").is_none());
+    assert_eq!(context["workflow_state_snapshot"], json!({}));
+}
+
+/// SR-115 to SR-118: handlers are there, active, and take the context.
+#[test]
+fn handlers_are_checked_when_a_workflow_is_registered() {
+    let bed = Bed::new(24);
+    let unfit = bed.entrypoint(
+        FUNCTION,
+        "unfit",
+        |document| document["schema"]["params"] = json!({"type": "object", "required": ["order"]}),
+        |_| async move { Ok("{}".to_owned()) },
+    );
+    let (draft, _) = handler(&bed, "fit", true);
+    bed.act(&draft, EntrypointStatusAction::Deprecate).unwrap();
+    let missing = format!("{FUNCTION}vendor.app.missing.v1~");
+    bed.functions.define(&bed.world, "w", |_| async move { pending() });
+    for handler in [unfit, draft, missing] {
+        let mut document = definition(WORKFLOW, "w");
+        document["traits"]["workflow"]["compensation"]["on_failure"] = handler.clone().into();
+        let failure = bed.register(&document).unwrap_err();
+        assert_eq!(failure.error_type_id, errors::VALIDATION, "{handler}");
+        let issues = failure.details["issues"].as_array().unwrap();
+        assert_eq!(issues[0]["location"]["path"], "$.traits.workflow.compensation.on_failure", "{issues:?}");
+    }
+}

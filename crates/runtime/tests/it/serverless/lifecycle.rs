@@ -1,0 +1,284 @@
+//! From the start of a run to its end, and again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use servo_adapter::{FailureKind, HandlerFailure};
+use servo_entrypoint::{
+    EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationSignal, InvocationStatus as S,
+    RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
+};
+use servo_model::execution::SIGNAL;
+use servo_model::invocation::Failure;
+use servo_model::operation::{OperationAction as A, OperationType, OperationUpdate};
+
+use super::support::{Bed, FUNCTION, WORKFLOW, me, request};
+use crate::executions::handler::{pending, step, succeeded};
+
+fn failure(category: RuntimeErrorCategory, message: &str) -> HandlerFailure {
+    HandlerFailure::new(FailureKind::Failed, Failure::new(errors::EXECUTION, category, message).to_error())
+}
+
+/// SR-007, SR-008, SR-239 to SR-248: sync waits for the result, async does not, and both leave the same record.
+#[test]
+fn a_function_is_called_in_both_modes() {
+    let bed = Bed::new(1);
+    let address = bed.entrypoint(
+        FUNCTION,
+        "double",
+        |_| {},
+        |call| async move {
+            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
+            Ok(json!({"doubled": params["n"].as_i64().unwrap() * 2}).to_string())
+        },
+    );
+    let mut sync = request(&address, json!({"n": 21}));
+    sync.mode = Some(InvocationMode::Sync);
+    let answer = bed.start_as(&me(), sync).unwrap();
+    assert!(!answer.dry_run && !answer.cached);
+    let record = answer.record;
+    assert_eq!((record.status, record.result.clone()), (S::Succeeded, Some(json!({"doubled": 42}))));
+    assert_eq!((record.mode, record.params.clone()), (InvocationMode::Sync, json!({"n": 21})));
+    assert_eq!((record.entrypoint_id.as_str(), record.entrypoint_version.as_str()), (address.as_str(), "1.0.0"));
+    assert!(
+        record.error.is_none() && record.timestamps.finished_at.is_some() && record.timestamps.suspended_at.is_none()
+    );
+    assert_eq!(record.observability.correlation_id, "c-ada");
+    assert_eq!(record.observability.trace_id.as_ref().map(String::len), Some(32));
+    assert_eq!(record.observability.metrics.step_count, Some(1));
+    assert_eq!(bed.timeline(&record.invocation_id), [T::Started, T::Succeeded]);
+
+    let begun = bed.start(&address, json!({"n": 1})).unwrap().record;
+    assert_eq!((begun.status, begun.result), (S::Queued, None));
+    assert_eq!(begun.observability.metrics.duration_ms, None);
+    let record = bed.until(&begun.invocation_id, S::Succeeded);
+    assert_eq!(record.result, Some(json!({"doubled": 2})));
+}
+
+/// SR-045, SR-047, SR-055, SR-181: attempts by the policy, told as retries.
+#[test]
+fn a_failing_function_is_retried_and_then_failed() {
+    let bed = Bed::new(2);
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let address = bed.entrypoint(
+        FUNCTION,
+        "shaky",
+        |_| {},
+        move |_| {
+            let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
+            async move { Err(failure(RuntimeErrorCategory::Retryable, &format!("failure {number}"))) }
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let record = bed.until(&id, S::Failed);
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+    let error = record.error.unwrap();
+    assert_eq!((error.message.as_str(), error.category), ("failure 3", RuntimeErrorCategory::Retryable));
+    assert_eq!(bed.timeline(&id), [T::Started, T::StepRetried, T::StepRetried, T::Failed]);
+}
+
+/// SR-029, SR-050: out of time, once.
+#[test]
+fn a_function_that_takes_too_long_has_timed_out() {
+    let bed = Bed::new(3);
+    let address = bed.entrypoint(FUNCTION, "slow", |_| {}, |_| std::future::pending());
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let record = bed.until(&id, S::Failed);
+    assert_eq!(record.error.unwrap().error_type_id, errors::TIMEOUT);
+    assert_eq!(bed.functions.invocations(), 1);
+}
+
+/// SR-024, SR-025: what comes back is what the schema says, or the run has failed, and is not tried again.
+#[test]
+fn a_wrong_result_fails_the_run() {
+    let bed = Bed::new(4);
+    let returns = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    for (name, result) in [("text", r#"{"n": "x"}"#), ("list", "[1]"), ("nothing", "null")] {
+        let address = bed.entrypoint(
+            FUNCTION,
+            name,
+            |document| document["schema"]["returns"] = returns.clone(),
+            move |_| async move { Ok(result.to_owned()) },
+        );
+        let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        let error = bed.until(&id, S::Failed).error.unwrap();
+        assert_eq!(
+            (error.error_type_id.as_str(), error.category),
+            (errors::VALIDATION, RuntimeErrorCategory::NonRetryable)
+        );
+    }
+}
+
+/// SR-134, SR-149, SR-389, SR-398: a failed run rests, can be tried again, and is given up when nobody does.
+#[test]
+fn a_failed_run_is_retried_or_given_up() {
+    let bed = Bed::with(5, |platform| platform.dead_letter_grace = Duration::from_secs(600));
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let address =
+        bed.entrypoint(
+            FUNCTION,
+            "second",
+            |_| {},
+            move |_| {
+                let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+                async move {
+                    if first { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) } else { Ok("{}".to_owned()) }
+                }
+            },
+        );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Failed);
+    let queued = bed.control(&id, Action::Retry).unwrap();
+    assert_eq!((queued.invocation_id.as_str(), queued.status, queued.error), (id.as_str(), S::Queued, None));
+    assert!(queued.timestamps.started_at.is_none() && queued.timestamps.finished_at.is_none());
+    bed.until(&id, S::Succeeded);
+    assert_eq!(bed.control(&id, Action::Retry).unwrap_err().error_type_id, errors::CONFLICT);
+
+    let calls = bed.entrypoint(
+        FUNCTION,
+        "never",
+        |_| {},
+        |_| async move { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) },
+    );
+    let id = bed.start(&calls, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Failed);
+    bed.world.pass(Duration::from_secs(590));
+    assert_eq!(bed.get(&id).status, S::Failed);
+    bed.world.pass(Duration::from_secs(20));
+    assert_eq!(bed.until(&id, S::DeadLettered).error.unwrap().message, "no");
+    assert_eq!(bed.timeline(&id), [T::Started, T::Failed, T::DeadLettered]);
+    assert_eq!(bed.control(&id, Action::Retry).unwrap_err().error_type_id, errors::CONFLICT, "only by a redrive");
+}
+
+/// SR-390 to SR-392: a replay is a new run with the same params, and changes nothing about the old one.
+#[test]
+fn a_replay_is_a_new_run() {
+    let bed = Bed::new(6);
+    let address = bed.entrypoint(FUNCTION, "f", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let id = bed.start(&address, json!({"a": 1})).unwrap().record.invocation_id;
+    let before = bed.until(&id, S::Succeeded);
+    let replay = bed.control(&id, Action::Replay).unwrap();
+    assert_ne!(replay.invocation_id, id);
+    assert_eq!((replay.status, &replay.params), (S::Queued, &before.params));
+    bed.until(&replay.invocation_id, S::Succeeded);
+    assert_eq!(bed.get(&id), before);
+    bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+    assert_eq!(bed.control(&id, Action::Replay).unwrap_err().error_type_id, errors::NOT_ACTIVE);
+}
+
+fn awaits(name: &str) -> OperationUpdate {
+    let mut update = OperationUpdate::new("s", OperationType::Callback, A::Start);
+    update.name = Some(name.to_owned());
+    update.sub_type = Some(SIGNAL.to_owned());
+    update
+}
+
+/// SR-129, SR-131, SR-175, SR-180, SR-182: a workflow waits for a message and goes on with it.
+#[test]
+fn a_workflow_waits_for_a_message() {
+    let bed = Bed::new(7);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "order",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).await.unwrap();
+                invocation.checkpoint(vec![awaits("approved")]).await.unwrap();
+                return pending();
+            }
+            succeeded(r#"{"status":"done"}"#)
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let waiting = bed.until(&id, S::Suspended);
+    assert!(waiting.timestamps.suspended_at.is_some());
+    let message = |signal_id: &str, name: &str| InvocationSignal {
+        signal_id: signal_id.to_owned(),
+        name: name.to_owned(),
+        payload: json!({"by": "ada"}),
+    };
+    let send = |signal: InvocationSignal| {
+        let id = id.clone();
+        bed.run(|serverless| async move { serverless.signal_invocation(&me(), &id, signal).await })
+    };
+    send(message("m0", "other")).unwrap();
+    assert_eq!(bed.get(&id).status, S::Suspended);
+    send(message("m1", "approved")).unwrap();
+    send(message("m1", "approved")).unwrap();
+    let record = bed.until(&id, S::Succeeded);
+    assert_eq!(record.result, Some(json!({"status": "done"})));
+    assert_eq!(record.observability.metrics.step_count, Some(1));
+    let told = bed.timeline(&id);
+    let expected = [
+        T::Started,
+        T::StepStarted,
+        T::StepCompleted,
+        T::CheckpointCreated,
+        T::CheckpointCreated,
+        T::Suspended,
+        T::SignalReceived,
+        T::SignalReceived,
+        T::Resumed,
+        T::Succeeded,
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(send(message("m2", "late")).unwrap_err().error_type_id, errors::CONFLICT);
+}
+
+/// SR-128 to SR-132, SR-385 to SR-388: control of a workflow that runs.
+#[test]
+fn a_workflow_is_suspended_resumed_and_cancelled() {
+    let bed = Bed::new(8);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "w",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+            }
+            pending()
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    assert_eq!(bed.control(&id, Action::Suspend).unwrap_err().error_type_id, errors::CONFLICT, "it waits already");
+    let cancelled = bed.control(&id, Action::Cancel).unwrap();
+    assert_eq!(cancelled.status, S::Canceled);
+    assert_eq!(cancelled.error.unwrap().category, RuntimeErrorCategory::Canceled);
+    for action in [Action::Cancel, Action::Resume, Action::Retry, Action::Replay] {
+        assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT);
+    }
+    assert_eq!(bed.control("inv_missing", Action::Cancel).unwrap_err().error_type_id, errors::NOT_FOUND);
+}
+
+/// SR-530, SR-537: what was accepted goes on with the definition it started with.
+#[test]
+fn a_run_keeps_the_definition_it_started_with() {
+    let bed = Bed::new(9);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "kept",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            succeeded("{}")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+    assert_eq!(bed.start(&address, json!({})).unwrap_err().error_type_id, errors::NOT_ACTIVE);
+    let signal = InvocationSignal { signal_id: "m".to_owned(), name: "go".to_owned(), payload: json!(1) };
+    let sent = id.clone();
+    bed.run(|serverless| async move { serverless.signal_invocation(&me(), &sent, signal).await }).unwrap();
+    bed.until(&id, S::Succeeded);
+}

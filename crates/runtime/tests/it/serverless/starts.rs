@@ -1,0 +1,224 @@
+//! What a start must pass, in its order, and what a repeated one gets.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use servo_entrypoint::{
+    EntrypointStatusAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus as S, PageQuery,
+    RestRuntime as _, errors,
+};
+
+use super::support::{Bed, FUNCTION, caller, definition, me, request};
+
+fn echo(bed: &Bed, name: &str, change: impl FnOnce(&mut Value)) -> String {
+    bed.entrypoint(FUNCTION, name, change, |call| async move { Ok(call.call.payload.clone()) })
+}
+
+fn keyed(address: &str, params: Value, key: &str) -> InvocationRequest {
+    InvocationRequest { idempotency_key: Some(key.to_owned()), ..request(address, params) }
+}
+
+fn records(bed: &Bed) -> usize {
+    let filter = InvocationListFilter {
+        page: PageQuery { limit: Some(200), ..PageQuery::default() },
+        ..InvocationListFilter::default()
+    };
+    bed.run(|serverless| async move { serverless.page_invocations(&me(), filter).await }).unwrap().items.len()
+}
+
+/// SR-382, SR-405: the earlier check decides.
+#[test]
+fn checks_come_in_their_order() {
+    let bed = Bed::new(41);
+    let params = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+    bed.functions.define(&bed.world, "f", |_| async move { Ok("{}".to_owned()) });
+    let address = {
+        let mut document = definition(FUNCTION, "f");
+        document["schema"]["params"] = params;
+        let mut spec = servo_model::function::FunctionSpec::new(servo_model::function::Reach::InProcess);
+        spec.durable = false;
+        bed.functions.define_as(&bed.world, "f", &spec, |_| async move { Ok("{}".to_owned()) });
+        bed.register(&document).unwrap().entrypoint_id
+    };
+    for dry_run in [false, true] {
+        let start = |address: &str, params: Value| {
+            bed.start_as(&me(), InvocationRequest { dry_run, ..request(address, params) })
+        };
+        let missing = format!("{FUNCTION}vendor.app.missing.v1~");
+        assert_eq!(start(&missing, json!([])).unwrap_err().error_type_id, errors::NOT_FOUND);
+        assert_eq!(start(&address, json!({})).unwrap_err().error_type_id, errors::NOT_ACTIVE, "a draft");
+    }
+    bed.act(&address, EntrypointStatusAction::Activate).unwrap();
+    let wrong = bed.start(&address, json!({"n": "x"})).unwrap_err();
+    assert_eq!(wrong.error_type_id, errors::VALIDATION);
+    assert_eq!(wrong.details["issues"][0]["location"]["path"], "$.params.n");
+    assert_eq!(records(&bed), 0, "nothing is kept of a refused start");
+}
+
+/// SR-400 to SR-425: a dry run says what would happen and leaves nothing behind.
+#[test]
+fn a_dry_run_leaves_nothing() {
+    let bed = Bed::new(42);
+    let address = echo(&bed, "f", |document| {
+        document["traits"]["rate_limit"] = json!({
+            "strategy": "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~",
+            "config": {"max_requests_per_minute": 1},
+        });
+    });
+    for _ in 0..5 {
+        let dry = InvocationRequest { dry_run: true, ..keyed(&address, json!({"a": 1}), "k") };
+        let answer = bed.start_as(&me(), dry).unwrap();
+        assert!(answer.dry_run && !answer.cached && answer.record.invocation_id.starts_with("dryrun_"));
+        assert_eq!((answer.record.status, answer.record.params), (S::Queued, json!({"a": 1})));
+        assert!(answer.record.observability.trace_id.is_none());
+    }
+    assert_eq!((records(&bed), bed.functions.invocations()), (0, 0));
+    let real = bed.start_as(&me(), keyed(&address, json!({"a": 2}), "k")).unwrap();
+    assert!(!real.dry_run, "neither the key nor the allowance was used");
+    let limited = bed.start(&address, json!({})).unwrap_err();
+    assert_eq!(limited.error_type_id, errors::RATE_LIMITED);
+    assert!(limited.details["retry_after_seconds"].as_u64().unwrap() >= 1);
+}
+
+/// SR-376 to SR-378, SR-383: the same key is the same run, as long as the tenant's window is.
+#[test]
+fn a_repeated_start_is_the_same_run() {
+    let bed = Bed::with(43, |platform| platform.policy.idempotency.deduplication_window_seconds = 600);
+    let address = echo(&bed, "f", |_| {});
+    let first = bed.start_as(&me(), keyed(&address, json!({"a": 1}), "k")).unwrap().record;
+    let again = bed.start_as(&me(), keyed(&address, json!({"a": 1}), "k")).unwrap();
+    assert_eq!((again.record.invocation_id.as_str(), again.cached), (first.invocation_id.as_str(), false));
+    let other = bed.start_as(&me(), keyed(&address, json!({"a": 2}), "k")).unwrap_err();
+    assert_eq!(other.error_type_id, errors::VALIDATION);
+    let colleague = bed.start_as(&caller("bob", "default"), keyed(&address, json!({"a": 1}), "k")).unwrap().record;
+    assert_eq!(colleague.invocation_id, first.invocation_id, "the tenant's entrypoint, the tenant's key");
+    bed.until(&first.invocation_id, S::Succeeded);
+    bed.world.pass(Duration::from_secs(600));
+    let later = bed.start_as(&me(), keyed(&address, json!({"a": 1}), "k")).unwrap().record;
+    assert_ne!(later.invocation_id, first.invocation_id);
+    assert_eq!(records(&bed), 2);
+}
+
+/// SR-426, SR-434 to SR-445, SR-450: results are served again while they are fresh, without a run.
+#[test]
+fn a_fresh_result_is_served_again() {
+    let bed = Bed::new(44);
+    let cached = |document: &mut Value| {
+        document["traits"]["is_idempotent"] = true.into();
+        document["traits"]["caching"] = json!({"max_age_seconds": 60});
+    };
+    let address = echo(&bed, "f", cached);
+    let sync =
+        |key: &str| InvocationRequest { mode: Some(InvocationMode::Sync), ..keyed(&address, json!({"a": 1}), key) };
+    let first = bed.start_as(&me(), sync("k")).unwrap();
+    assert!(!first.cached);
+    let hit = bed.start_as(&me(), sync("k")).unwrap();
+    assert!(hit.cached);
+    assert_eq!(hit.record, first.record);
+    assert!(!bed.start_as(&me(), sync("other")).unwrap().cached);
+    assert_eq!(bed.functions.invocations(), 2);
+    bed.world.pass(Duration::from_secs(61));
+    let anew = bed.start_as(&me(), sync("k")).unwrap();
+    assert!(!anew.cached);
+    assert_ne!(anew.record.invocation_id, first.record.invocation_id);
+    assert_eq!(bed.functions.invocations(), 3);
+}
+
+/// SR-310, SR-317, SR-404, SR-442: as many as may be under way, and no more.
+#[test]
+fn the_quota_counts_what_is_under_way() {
+    let bed = Bed::with(45, |platform| platform.policy.quotas.max_concurrent_executions = 1);
+    let address = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    bed.start(&address, json!({})).unwrap();
+    for dry_run in [false, true] {
+        let full = bed.start_as(&me(), InvocationRequest { dry_run, ..request(&address, json!({})) }).unwrap_err();
+        assert_eq!(full.error_type_id, errors::QUOTA_EXCEEDED);
+    }
+    assert_eq!(records(&bed), 1);
+}
+
+/// SR-012, SR-013, SR-016, SR-017, SR-368, SR-536: what belongs to others is not there.
+#[test]
+fn others_see_only_what_is_theirs() {
+    let bed = Bed::new(46);
+    let private = echo(&bed, "private", |document| {
+        document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"});
+    });
+    let shared = echo(&bed, "shared", |_| {});
+    let id = bed.start(&shared, json!({})).unwrap().record.invocation_id;
+    bed.start(&private, json!({})).unwrap();
+    let bob = caller("bob", "default");
+    assert!(bed.start_as(&bob, request(&shared, json!({}))).is_ok());
+    assert_eq!(bed.start_as(&bob, request(&private, json!({}))).unwrap_err().error_type_id, errors::NOT_FOUND);
+    let eve = caller("eve", "other");
+    assert_eq!(bed.start_as(&eve, request(&shared, json!({}))).unwrap_err().error_type_id, errors::NOT_FOUND);
+    use servo_entrypoint::ServerlessRuntime as _;
+    let foreign = id.clone();
+    let found = bed.run(|serverless| async move { serverless.get_invocation(&eve, &foreign).await });
+    assert_eq!(found.unwrap_err().error_type_id, errors::NOT_FOUND);
+    let listed = bed.run(|serverless| async move {
+        serverless.page_invocations(&caller("eve", "other"), InvocationListFilter::default()).await
+    });
+    assert!(listed.unwrap().items.is_empty());
+}
+
+/// SR-326 to SR-328, SR-332 to SR-341: pages forth and back, by filter and order, with cursors of their own list.
+#[test]
+fn invocations_are_listed_in_pages() {
+    use servo_entrypoint::odata::{Filter, INVOCATIONS, OrderBy};
+    let bed = Bed::new(47);
+    let address = echo(&bed, "f", |_| {});
+    let ids: Vec<String> = (0..7).map(|n| bed.start(&address, json!({"n": n})).unwrap().record.invocation_id).collect();
+    for id in &ids {
+        bed.until(id, S::Succeeded);
+    }
+    let page = |cursor: Option<String>, order: Option<&str>| {
+        let order = order.map(|text| OrderBy::parse(text, &INVOCATIONS).unwrap());
+        let page = PageQuery { limit: Some(3), cursor, filter: None, order };
+        let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
+        bed.run(|serverless| async move { serverless.page_invocations(&me(), filter).await })
+    };
+    let mut newest: Vec<String> = ids.clone();
+    newest.sort_by(|left, right| right.cmp(left));
+    let (mut seen, mut cursor, mut sizes) = (Vec::new(), None, Vec::new());
+    loop {
+        let found = page(cursor, None).unwrap();
+        sizes.push((found.items.len(), found.page_info.has_more));
+        seen.extend(found.items.into_iter().map(|record| record.invocation_id));
+        cursor = found.page_info.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!((seen, sizes), (newest.clone(), vec![(3, true), (3, true), (1, false)]));
+    let first = page(None, None).unwrap();
+    let second = page(first.page_info.next_cursor.clone(), None).unwrap();
+    let back = page(second.page_info.prev_cursor, None).unwrap();
+    assert_eq!(back.items, first.items);
+    assert!(back.page_info.prev_cursor.is_none());
+    let oldest = page(None, Some("created_at asc")).unwrap();
+    assert_eq!(oldest.items[0].invocation_id, newest[6]);
+    let mixed = page(first.page_info.next_cursor, Some("created_at asc"));
+    assert_eq!(mixed.unwrap_err().error_type_id, errors::BAD_REQUEST, "a cursor of another list");
+    assert_eq!(page(Some("x".to_owned()), None).unwrap_err().error_type_id, errors::BAD_REQUEST);
+
+    let found = |text: String| {
+        let filter = Some(Filter::parse(&text, &INVOCATIONS).unwrap());
+        let page = PageQuery { filter, ..PageQuery::default() };
+        let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
+        bed.run(|serverless| async move { serverless.page_invocations(&me(), filter).await }).unwrap().items.len()
+    };
+    assert_eq!(found("status eq 'succeeded'".to_owned()), 7);
+    assert_eq!(found("status in ('failed','queued') or mode eq 'sync'".to_owned()), 0);
+    assert_eq!(found(format!("not (invocation_id eq '{}')", ids[0])), 6);
+    assert_eq!(found(format!("entrypoint_id eq '{address}' and correlation_id eq 'c-ada'")), 7);
+    assert_eq!(found("entrypoint_id eq 'gts.none'".to_owned()), 0);
+    assert_eq!(found("created_at ge 2001-01-01T00:00:00.000Z".to_owned()), 7);
+    let counts =
+        bed.run(|serverless| async move { serverless.count_invocations(&me(), InvocationListFilter::default()).await });
+    let counts = counts.unwrap();
+    assert_eq!(
+        counts.iter().map(|count| (count.status, count.count)).filter(|(_, n)| *n > 0).collect::<Vec<_>>(),
+        [(S::Succeeded, 7)]
+    );
+}

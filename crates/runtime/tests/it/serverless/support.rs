@@ -1,0 +1,173 @@
+//! A platform with entrypoints whose handlers are scripts of the test.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use servo_entrypoint::{
+    Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationMode, InvocationRecord, InvocationRequest,
+    InvocationResult, InvocationStatus, RestRuntime as _, RuntimeErrorPayload, ServerlessRuntime as _,
+    TimelineEventType,
+};
+use servo_model::function::{FunctionSpec, Reach};
+use servo_model::{Role, SecurityContext, TenantId};
+use servo_runtime::serverless::{LAMBDA, Platform, Serverless};
+use servo_sim::cluster::Node;
+
+use crate::executions::handler::{Answer, Invocation, Scripted};
+use crate::world::World;
+
+pub(crate) const FUNCTION: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~";
+pub(crate) const WORKFLOW: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~";
+
+pub(crate) struct Bed {
+    pub(crate) world: World,
+    pub(crate) functions: Scripted,
+    pub(crate) node: Node,
+    pub(crate) serverless: Serverless,
+}
+
+pub(crate) fn caller(subject: &str, tenant: &str) -> SecurityContext {
+    SecurityContext {
+        subject: subject.to_owned(),
+        tenant: TenantId::parse(tenant).unwrap(),
+        roles: vec![Role::Developer],
+        correlation_id: format!("c-{subject}"),
+    }
+}
+
+pub(crate) fn me() -> SecurityContext {
+    caller("ada", "default")
+}
+
+impl Bed {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self::with(seed, |_| {})
+    }
+
+    pub(crate) fn with(seed: u64, change: impl FnOnce(&mut Platform)) -> Self {
+        let (world, functions) = Scripted::world(seed);
+        let node = world.leader();
+        functions.serve(&node);
+        let mut platform = Platform::new(node.runtime.engine());
+        change(&mut platform);
+        let serverless = Serverless::new(node.runtime.executions().clone(), platform);
+        Self { world, functions, node, serverless }
+    }
+
+    pub(crate) fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Serverless) -> F) -> T
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.world.block_on(work(self.serverless.clone()))
+    }
+
+    /// A function of the registry with an entrypoint over it, active.
+    pub(crate) fn entrypoint<F>(
+        &self,
+        kind: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+        script: impl Fn(Arc<Invocation>) -> F + Send + Sync + 'static,
+    ) -> String
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let mut spec = FunctionSpec::new(Reach::InProcess);
+        spec.durable = kind == WORKFLOW;
+        self.functions.define_as(&self.world, name, &spec, script);
+        let mut document = definition(kind, name);
+        change(&mut document);
+        let registered = self.register(&document).unwrap();
+        self.act(&registered.entrypoint_id, EntrypointStatusAction::Activate).unwrap();
+        registered.entrypoint_id
+    }
+
+    pub(crate) fn register(&self, document: &Value) -> Result<Entrypoint, RuntimeErrorPayload> {
+        let document = document.clone();
+        self.run(|serverless| async move { serverless.register_document(&me(), document).await })
+    }
+
+    pub(crate) fn act(&self, address: &str, action: EntrypointStatusAction) -> Result<Entrypoint, RuntimeErrorPayload> {
+        let address = address.to_owned();
+        self.run(|serverless| async move { serverless.update_entrypoint_status(&me(), &address, action).await })
+    }
+
+    pub(crate) fn start(&self, address: &str, params: Value) -> Result<InvocationResult, RuntimeErrorPayload> {
+        self.start_as(&me(), request(address, params))
+    }
+
+    pub(crate) fn start_as(
+        &self,
+        ctx: &SecurityContext,
+        request: InvocationRequest,
+    ) -> Result<InvocationResult, RuntimeErrorPayload> {
+        let ctx = ctx.clone();
+        self.run(|serverless| async move { serverless.start_invocation(&ctx, request).await })
+    }
+
+    pub(crate) fn get(&self, id: &str) -> InvocationRecord {
+        let id = id.to_owned();
+        self.run(|serverless| async move { serverless.get_invocation(&me(), &id).await }).unwrap()
+    }
+
+    pub(crate) fn control(
+        &self,
+        id: &str,
+        action: InvocationControlAction,
+    ) -> Result<InvocationRecord, RuntimeErrorPayload> {
+        let id = id.to_owned();
+        self.run(|serverless| async move { serverless.control_invocation(&me(), &id, action).await })
+    }
+
+    pub(crate) fn until(&self, id: &str, status: InvocationStatus) -> InvocationRecord {
+        for _ in 0..200 {
+            let record = self.get(id);
+            if record.status == status {
+                return record;
+            }
+            self.world.pass(Duration::from_millis(500));
+        }
+        panic!("{id} is {:?} and never {status:?}", self.get(id).status);
+    }
+
+    pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {
+        let id = id.to_owned();
+        let told = self.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &id).await }).unwrap();
+        assert!(told.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
+        told.into_iter().map(|event| event.event_type).collect()
+    }
+}
+
+pub(crate) fn request(address: &str, params: Value) -> InvocationRequest {
+    InvocationRequest {
+        entrypoint_id: address.to_owned(),
+        mode: Some(InvocationMode::Async),
+        params,
+        dry_run: false,
+        idempotency_key: None,
+    }
+}
+
+pub(crate) fn definition(kind: &str, name: &str) -> Value {
+    let mut document = json!({
+        "entrypoint_id": format!("{kind}vendor.app.{name}.v1~"),
+        "version": "1.0.0",
+        "owner": {"owner_type": "tenant", "id": "default", "tenant_id": "default"},
+        "title": name,
+        "schema": {"params": {"type": "object"}, "returns": {"type": "object"}},
+        "traits": {
+            "invocation": {"supported": ["sync", "async"], "default": "async"},
+            "limits": {"timeout_seconds": 30},
+            "retry": {"max_attempts": 3},
+        },
+        "implementation": {"adapter": LAMBDA, "kind": "adapter_ref", "adapter_ref": {"definition_id": name}},
+    });
+    if kind == WORKFLOW {
+        document["traits"]["workflow"] = json!({
+            "compensation": {}, "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 1
+        });
+    }
+    document
+}
