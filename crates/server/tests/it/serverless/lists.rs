@@ -8,6 +8,10 @@ fn ids(page: &Value) -> Vec<String> {
     page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
 async fn with_runs(count: usize) -> (Api, Vec<String>) {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
@@ -71,8 +75,7 @@ async fn conditions_restrict() {
         (format!("correlation_id eq '{}'", second["observability"]["correlation_id"].as_str().unwrap()), 1),
         (format!("entrypoint_id eq '{FUNCTION}'"), 4),
     ] {
-        let request = api.server.request(reqwest::Method::GET, &format!("{}/invocations", super::support::PREFIX));
-        let answer = crate::harness::Answer::of(request.query(&[("$filter", &filter)])).await;
+        let answer = api.get(&format!("/invocations?%24filter={}", encoded(&filter))).await;
         assert_eq!(answer.status, 200, "{filter}: {}", answer.text);
         assert_eq!(ids(&answer.json).len(), count, "{filter}");
     }
