@@ -2,7 +2,9 @@
 //!
 //! Every command shows an example before anything else; a test parses each of them.
 
+mod entrypoints;
 mod functions;
+mod invocations;
 mod local;
 mod runs;
 mod runtime;
@@ -13,9 +15,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use entrypoints::{
+    EntrypointArg, EntrypointListArgs, EntrypointsCommand, PageArgs, RegisterEntrypointArgs, SourceArgs, UpdateArgs,
+};
 pub use functions::{
     AliasArgs, CallbackArg, CallbacksCommand, ExecutionArg, ExecutionListArgs, ExecutionsCommand, FailArgs,
     FunctionArg, FunctionListArgs, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, StopArgs, SucceedArgs,
+};
+pub use invocations::{
+    BulkArgs, CountsArgs, InvocationArg, InvocationListArgs, InvocationRetryArgs, InvocationSignalArgs,
+    InvocationStartArgs, InvocationsCommand, TimelineArgs,
 };
 pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use runs::{
@@ -126,6 +135,16 @@ pub enum Command {
     /// Start, watch and control runs
     #[command(subcommand, visible_alias = "run", before_help = "Example:\n  servo runs list --status failed")]
     Runs(RunsCommand),
+    /// Register functions and workflows of the serverless runtime
+    #[command(subcommand, visible_alias = "entrypoint", before_help = "Example:\n  servo entrypoints list")]
+    Entrypoints(EntrypointsCommand),
+    /// Start, watch and control runs of entrypoints
+    #[command(
+        subcommand,
+        visible_alias = "invocation",
+        before_help = "Example:\n  servo invocations start vendor.app.tax --wait"
+    )]
+    Invocations(InvocationsCommand),
     /// Register functions, run them, and read what they write
     #[command(subcommand, visible_alias = "function", before_help = "Example:\n  servo functions list")]
     Functions(FunctionsCommand),

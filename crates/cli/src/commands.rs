@@ -3,7 +3,9 @@
 pub(crate) mod alerts;
 pub(crate) mod dead_letters;
 pub mod doctor;
+pub(crate) mod entrypoints;
 pub(crate) mod functions;
+pub(crate) mod invocations;
 pub(crate) mod runs;
 pub(crate) mod runtime;
 pub(crate) mod store;

@@ -7,8 +7,8 @@ use servo_model::codes;
 use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
-    Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, ExecArgs, ExecutionsCommand, Format,
-    FunctionsCommand, Global, RunsCommand, RuntimeCommands, StoreArgs, StoreCommand,
+    Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, EntrypointsCommand, ExecArgs, ExecutionsCommand,
+    Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands, StoreArgs, StoreCommand,
 };
 use crate::commands;
 use crate::failure::{Failure, exit};
@@ -36,6 +36,8 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Config(ConfigCommand::Print(args)) => return Ok(Next::Local(Local::ConfigPrint(args))),
         Command::Doctor(args) => return Ok(Next::Local(Local::Doctor(args))),
         Command::Runs(command) => commands::runs::run(&session(&global)?, command).await?,
+        Command::Entrypoints(command) => commands::entrypoints::run(&session(&global)?, command).await?,
+        Command::Invocations(command) => commands::invocations::run(&session(&global)?, command).await?,
         Command::Functions(command) => commands::functions::run(&session(&global)?, command).await?,
         Command::Executions(command) => commands::functions::executions(&session(&global)?, command).await?,
         Command::Callbacks(command) => commands::functions::callbacks(&session(&global)?, command).await?,
@@ -126,6 +128,11 @@ fn has_ids(command: &Command) -> bool {
     match command {
         Command::Runs(RunsCommand::Export(_)) => false,
         Command::Runs(_) | Command::Alerts(_) | Command::DeadLetters(DeadLettersCommand::List(_)) => true,
+        Command::Entrypoints(command) => !matches!(command, EntrypointsCommand::Delete(_)),
+        Command::Invocations(command) => !matches!(
+            command,
+            InvocationsCommand::Timeline(_) | InvocationsCommand::Watch(_) | InvocationsCommand::Counts(_)
+        ),
         Command::Functions(command) => !matches!(command, FunctionsCommand::Remove(_) | FunctionsCommand::Logs(_)),
         Command::Executions(command) => matches!(command, ExecutionsCommand::List(_) | ExecutionsCommand::Get(_)),
         Command::Callbacks(_) => false,

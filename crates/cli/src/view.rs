@@ -7,6 +7,7 @@ mod event;
 mod functions;
 mod runs;
 mod runtime;
+mod serverless;
 mod snapshot;
 mod store;
 mod version;
@@ -19,6 +20,7 @@ pub use version::VersionReport;
 
 pub(crate) use event::EventLine;
 pub(crate) use runs::{RunRefs, SignalledRuns};
+pub(crate) use serverless::timeline_line;
 
 /// Something that can be printed.
 pub trait View {

@@ -16,7 +16,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// Failed attempts in a row before giving up; with the waits above about a minute.
 const ATTEMPTS_MAX: u32 = 16;
 /// The server sends a comment far more often than this. Silence means that the connection is dead.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// An event as it came over the stream.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl Follower {
     }
 }
 
-async fn read(client: &Client, response: &mut Response) -> Result<Vec<u8>, Error> {
+pub(crate) async fn read(client: &Client, response: &mut Response) -> Result<Vec<u8>, Error> {
     let chunk = tokio::time::timeout(SILENCE_MAX, response.chunk()).await.map_err(|_| silent(client))?;
     match chunk.map_err(|error| client.unreachable(&error))? {
         Some(bytes) => Ok(Vec::from(bytes)),
@@ -157,7 +157,7 @@ pub(crate) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-fn silent(client: &Client) -> Error {
+pub(crate) fn silent(client: &Client) -> Error {
     let reason = format!("nothing came for {} s", SILENCE_MAX.as_secs());
     Error::Unreachable { server: client.server().to_owned(), reason }
 }

@@ -14,7 +14,9 @@ mod functions;
 mod lambda;
 mod lines;
 mod path;
+mod serverless;
 mod sse;
+mod timeline;
 
 pub use answer::Answer;
 pub use client::{Client, Options};
@@ -24,3 +26,5 @@ pub use file::{AtomicFile, IfExists};
 pub use follow::{Followed, Follower};
 pub use lambda::{ExecutionFilter, HistoryFilter, Invocation, Invoked, execution_arn, run_of_arn};
 pub use lines::LineFollower;
+pub use serverless::{BulkRequest, EntrypointQuery, InvocationQuery, ListQuery, StatusCounts};
+pub use timeline::TimelineFollower;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use servo_entrypoint::RestRuntime;
 use servo_runtime::{Runtime, Shutdown};
 use tokio::sync::Semaphore;
 
@@ -17,6 +18,8 @@ use crate::routes;
 /// Everything the server is given.
 pub struct Parts {
     pub runtime: Runtime,
+    /// Entrypoints and their invocations.
+    pub serverless: Arc<dyn RestRuntime>,
     pub auth: Auth,
     pub plan_sources: PlanSources,
     pub host: Arc<dyn FunctionHost>,
@@ -31,6 +34,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct App {
     pub(crate) runtime: Runtime,
+    pub(crate) serverless: Arc<dyn RestRuntime>,
     pub(crate) auth: Arc<Auth>,
     pub(crate) plan_sources: Arc<PlanSources>,
     pub(crate) host: Arc<dyn FunctionHost>,
@@ -72,6 +76,7 @@ impl App {
             cursors: CursorKey::new(secret),
             metrics: Metrics::install(),
             runtime: parts.runtime,
+            serverless: parts.serverless,
             auth: Arc::new(parts.auth),
             plan_sources: Arc::new(parts.plan_sources),
             host: parts.host,

@@ -8,10 +8,12 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AU
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use servo_entrypoint::RuntimeErrorPayload;
 use servo_model::codes;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::failures::{self, Written};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -80,26 +82,23 @@ pub(crate) fn panicked(_payload: Box<dyn std::any::Any + Send>) -> Response {
 
 /// Writes the problem of a refused request. Refusals of the framework itself get the same form.
 fn finish(mut response: Response, info: &RequestInfo, path: &str) -> Response {
+    let failure = response.extensions_mut().remove::<RuntimeErrorPayload>();
     let error = match response.extensions_mut().remove::<ApiError>() {
         Some(error) => error,
-        None if is_answered(&response) => return response,
+        None if failure.is_none() && is_answered(&response) => return response,
         None => of_status(response.status()),
     };
-    let mut problem = *error.problem;
-    if problem.status >= 500 {
+    if response.status().is_server_error() {
         let cause = error.cause.as_deref().unwrap_or("unknown");
-        tracing::error!(request_id = %info.request_id, code = problem.code, path, cause, "request failed");
+        tracing::error!(request_id = %info.request_id, code = error.problem.code, path, cause, "request failed");
     }
-    problem.instance = Some(path.to_owned());
-    problem.request_id = Some(info.request_id.clone());
-    problem.retry_after = error.retry_after.filter(|_| problem.status < 500);
-    let body = serde_json::to_string(&problem).expect("a problem of strings and numbers serialises");
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let Written { status, body, retry_after } =
+        if failures::covers(path) { failures::write(failure, &error, info, path) } else { write(error, info, path) };
     let allow = response.headers_mut().remove(ALLOW);
     let mut answer = (status, Body::from(body)).into_response();
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(servo_wire::problem::CONTENT_TYPE));
-    if let Some(seconds) = error.retry_after {
+    if let Some(seconds) = retry_after {
         headers.insert(RETRY_AFTER, seconds.into());
     }
     if status == StatusCode::UNAUTHORIZED {
@@ -109,6 +108,16 @@ fn finish(mut response: Response, info: &RequestInfo, path: &str) -> Response {
         headers.insert(ALLOW, allow);
     }
     answer
+}
+
+fn write(error: ApiError, info: &RequestInfo, path: &str) -> Written {
+    let mut problem = *error.problem;
+    problem.instance = Some(path.to_owned());
+    problem.request_id = Some(info.request_id.clone());
+    problem.retry_after = error.retry_after.filter(|_| problem.status < 500);
+    let body = serde_json::to_string(&problem).expect("a problem of strings and numbers serialises");
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Written { status, body, retry_after: error.retry_after }
 }
 
 /// A success, or a no that a handler has written itself (`/readyz`).

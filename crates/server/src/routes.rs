@@ -8,6 +8,7 @@ mod health;
 mod lambda;
 mod runs;
 mod runtime;
+mod serverless;
 mod signals;
 mod store;
 mod transfer;
@@ -54,9 +55,11 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
-        .route("/version", get(health::version));
+        .route("/version", get(health::version))
+        .route("/openapi.json", get(health::openapi));
     api.merge(health)
         .merge(lambda::router(app))
+        .merge(serverless::router(app))
         .fallback(|| async { ApiError::new(codes::NOT_FOUND) })
         .method_not_allowed_fallback(|| async { ApiError::new(codes::METHOD_NOT_ALLOWED) })
         .layer(CatchPanicLayer::custom(request::panicked))

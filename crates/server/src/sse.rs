@@ -23,7 +23,7 @@ const BATCH: u32 = 200;
 /// After a wake-up, more is likely to come: one read takes it together.
 const GATHER: Duration = Duration::from_millis(10);
 /// Quiet connections are cut by proxies; a comment keeps them open.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Starts a stream behind a sequence. The run is known to exist.
 pub(crate) fn follow(app: &App, scope: Scope, run_id: RunId, after: u64) -> Answer<Response> {

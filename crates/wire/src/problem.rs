@@ -23,21 +23,25 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     pub code: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The serverless runtime API calls it `trace_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "trace_id")]
     pub request_id: Option<String>,
     /// The fields that are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
     /// Seconds after which to try again, as in the `Retry-After` header.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "retry_after_seconds")]
     pub retry_after: Option<u64>,
 }
 
-/// One field that is wrong. The pointer is a JSON Pointer into the body, or the name of a parameter.
+/// One field that is wrong. The pointer is a JSON Pointer into the body, or the name of a parameter; in the serverless runtime
+/// API it is a JSON path, and both have other names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldProblem {
+    #[serde(alias = "path")]
     pub pointer: String,
+    #[serde(alias = "message")]
     pub detail: String,
 }
 

@@ -64,7 +64,7 @@ fn spec(args: &RegisterArgs) -> Result<FunctionSpec, Failure> {
 }
 
 /// Text given on the command line: itself, a file's, or stdin's.
-fn payload(given: Option<String>) -> Result<Option<String>, Failure> {
+pub(super) fn payload(given: Option<String>) -> Result<Option<String>, Failure> {
     match given {
         Some(stdin) if stdin == "-" => input::read("-".as_ref()).map(Some),
         Some(file) if file.starts_with('@') => input::read(file[1..].as_ref()).map(Some),

@@ -13,6 +13,8 @@ use crate::failure::{Failure, exit};
 use crate::run::{Session, interruptible};
 use act::Signal;
 
+pub(super) use act::new_signal_id;
+
 pub(crate) async fn run(session: &Session, command: RunsCommand) -> Result<u8, Failure> {
     let verb = |kind, args: crate::args::VerbArgs| (args.targets.runs, Signal { kind, step: None, note: args.note });
     let (targets, signal) = match command {

@@ -26,6 +26,7 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         "STORE_CORRUPT" => "`servo store verify` finds the damage, `servo store restore` brings back a backup",
         "SHUTTING_DOWN" => "try again when the server is back",
         "LIMIT_EXCEEDED" => "send less at once, or raise the limit in the configuration",
+        code if code.starts_with("gts.") && for_gts(code).is_some() => for_gts(code).unwrap_or_default(),
         _ => match (problem.retry_after, problem.status) {
             (Some(seconds), _) => return Some(format!("try again in {seconds} s")),
             (None, 429) => "try again later",
@@ -34,6 +35,17 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         },
     };
     Some(fixed.replace("RUN`", &format!("{}`", run(problem).unwrap_or("RUN"))))
+}
+
+/// What to do about a refusal of the serverless runtime API.
+fn for_gts(code: &str) -> Option<&'static str> {
+    Some(match code.rsplit(".err.").next()? {
+        "not_found.v1~" => "`servo entrypoints list` and `servo invocations list` show what is there",
+        "not_active.v1~" => "`servo entrypoints activate ID` lets a draft be called, `enable` what was disabled",
+        "unauthenticated.v1~" => "give a key with --token or SERVO_TOKEN",
+        "forbidden.v1~" => "use a key that has the role for this",
+        _ => return None,
+    })
 }
 
 const FUNCTIONS: &str = "`servo functions list` shows what is registered";

@@ -82,10 +82,10 @@ impl Style {
 /// The colour that goes with a status word.
 pub(crate) fn status_color(status: &str) -> Color {
     match status {
-        "COMPLETED" | "SUCCESS" | "ok" => Color::Green,
-        "FAILED" | "P1" | "fail" => Color::Red,
-        "RUNNING" => Color::Blue,
-        "PAUSED" | "APPROVED" | "P2" | "warn" => Color::Yellow,
+        "COMPLETED" | "SUCCESS" | "ok" | "succeeded" | "active" => Color::Green,
+        "FAILED" | "P1" | "fail" | "failed" | "dead_lettered" => Color::Red,
+        "RUNNING" | "running" => Color::Blue,
+        "PAUSED" | "APPROVED" | "P2" | "warn" | "suspended" | "compensating" | "deprecated" => Color::Yellow,
         _ => Color::Dim,
     }
 }

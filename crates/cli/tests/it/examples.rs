@@ -3,18 +3,18 @@
 use clap::{CommandFactory, Parser};
 use servo_cli::Cli;
 
-/// Words of a shell line; single quotes keep white space.
+/// Words of a shell line; quotes keep white space and the other kind of quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = None::<String>;
-    let mut quoted = false;
+    let mut quoted = None;
     for character in line.chars() {
         match character {
-            '\'' => {
-                quoted = !quoted;
+            '\'' | '"' if quoted.is_none() || quoted == Some(character) => {
+                quoted = if quoted.is_none() { Some(character) } else { None };
                 word.get_or_insert_default();
             }
-            ' ' if !quoted => words.extend(word.take()),
+            ' ' if quoted.is_none() => words.extend(word.take()),
             other => word.get_or_insert_default().push(other),
         }
     }
@@ -80,6 +80,32 @@ servo runs export
 servo runs import
 servo runs terminate
 servo runs delete
+servo entrypoints
+servo entrypoints register
+servo entrypoints validate
+servo entrypoints list
+servo entrypoints get
+servo entrypoints update
+servo entrypoints activate
+servo entrypoints deprecate
+servo entrypoints disable
+servo entrypoints enable
+servo entrypoints archive
+servo entrypoints delete
+servo invocations
+servo invocations start
+servo invocations list
+servo invocations get
+servo invocations timeline
+servo invocations watch
+servo invocations cancel
+servo invocations suspend
+servo invocations resume
+servo invocations retry
+servo invocations replay
+servo invocations signal
+servo invocations bulk
+servo invocations counts
 servo functions
 servo functions register
 servo functions list

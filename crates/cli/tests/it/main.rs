@@ -7,3 +7,4 @@ mod examples;
 mod remote;
 #[path = "../../../client/tests/it/server.rs"]
 mod server;
+mod serverless;

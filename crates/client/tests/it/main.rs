@@ -7,3 +7,4 @@ mod backup;
 mod follow;
 mod functions;
 mod server;
+mod serverless;

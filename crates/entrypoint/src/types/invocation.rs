@@ -75,6 +75,9 @@ pub struct InvocationResult {
     pub dry_run: bool,
     /// The record is the one of an earlier run.
     pub cached: bool,
+    /// The idempotency key had started this run before. Told by the status of the answer, not in it.
+    #[serde(skip)]
+    pub repeated: bool,
 }
 
 /// What may be asked of a run. The last two are for a step of a workflow.

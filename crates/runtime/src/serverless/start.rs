@@ -37,7 +37,7 @@ impl Serverless {
         if request.dry_run {
             self.check_quota(ctx, &checked.policy).await?;
             let record = self.made_up(ctx, &checked)?;
-            return Ok(InvocationResult { record, dry_run: true, cached: false });
+            return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false });
         }
         let key = match request.idempotency_key.as_deref() {
             None => None,
@@ -56,7 +56,7 @@ impl Serverless {
         self.check_rate(ctx, &checked.loaded).await?;
         self.check_quota(ctx, &checked.policy).await?;
         let record = self.create(ctx, &checked, key, None).await?;
-        Ok(InvocationResult { record, dry_run: false, cached: false })
+        Ok(InvocationResult { record, dry_run: false, cached: false, repeated: false })
     }
 
     /// There is such an entrypoint, it can be called, and takes these params.
@@ -149,10 +149,10 @@ impl Serverless {
                 let issue = ValidationIssue::new("idempotency_mismatch", "$.params", message);
                 Err(ValidationError::new(vec![issue]).into())
             }
-            Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true })),
+            Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true, repeated: true })),
             Lookup::Repeat | Lookup::InFlight => {
                 let record = self.settled(ctx, checked.mode, &run_id, record).await?;
-                Ok(Some(InvocationResult { record, dry_run: false, cached: false }))
+                Ok(Some(InvocationResult { record, dry_run: false, cached: false, repeated: true }))
             }
         }
     }

@@ -46,13 +46,13 @@ pub(crate) async fn read(
     Ok(Body(answer).into_response())
 }
 
-fn wants_stream(headers: &HeaderMap) -> bool {
+pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     kinds.flat_map(|kinds| kinds.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
 }
 
 /// Where a reader that lost its connection was.
-fn last_event_id(headers: &HeaderMap) -> Answer<Option<u64>> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Answer<Option<u64>> {
     const NAME: &str = "last-event-id";
     let Some(value) = headers.get(NAME) else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.parse().ok());

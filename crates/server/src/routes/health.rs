@@ -18,6 +18,11 @@ use crate::error::Answer;
 /// A store that takes longer to say how it stands counts as not answering.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What the API is, for programs that read such a description.
+pub(crate) async fn openapi() -> Body<&'static serde_json::Value> {
+    Body(crate::openapi::document())
+}
+
 pub(crate) async fn live() -> &'static str {
     "ok\n"
 }

@@ -9,6 +9,7 @@ use servo_adapter::Handlers;
 use servo_adapter::mock::Mock;
 use servo_canon::Digest;
 use servo_model::{Role, RunId, TenantId};
+use servo_runtime::serverless::{Platform, Serverless};
 use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
@@ -28,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Arc<dyn Handlers>,
+    /// What the serverless runtime is told differently.
+    pub(crate) platform: fn(&mut Platform),
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             tls: None,
             clock: Arc::new(SystemClock),
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
+            platform: |_| {},
         }
     }
 }
@@ -98,11 +102,14 @@ impl Server {
         })
         .await
         .unwrap();
+        let mut platform = Platform::new(runtime.engine());
+        (options.platform)(&mut platform);
         let shutdown = Shutdown::default();
         let bytes_max = options.runtime.limits.request_body_bytes_max;
         let app = App::new(servo_server::Parts {
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
+            serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
             auth: options.auth,
             plan_sources: PlanSources::new(&options.plan_sources, bytes_max).unwrap(),
             config: options.server,

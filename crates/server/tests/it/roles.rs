@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route; `None` is open to all.
-const TABLE: [(&str, &str, Option<&str>); 32] = [
+const TABLE: [(&str, &str, Option<&str>); 50] = [
     ("POST", "/v1/runs", Some("operator")),
     ("GET", "/v1/runs", Some("viewer")),
     ("POST", "/v1/runs/import", Some("admin")),
@@ -34,6 +34,24 @@ const TABLE: [(&str, &str, Option<&str>); 32] = [
     ("GET", "/runtime/snapshot", Some("viewer")),
     ("GET", "/runtime/events", Some("platform-admin")),
     ("GET", "/runtime/schema", Some("platform-admin")),
+    ("POST", "/api/serverless-runtime/v1/entrypoints", Some("developer")),
+    ("GET", "/api/serverless-runtime/v1/entrypoints", Some("viewer")),
+    ("POST", "/api/serverless-runtime/v1/entrypoints:validate", Some("developer")),
+    ("GET", "/api/serverless-runtime/v1/entrypoints/{id}", Some("viewer")),
+    ("PUT", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer")),
+    ("DELETE", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer")),
+    ("POST", "/api/serverless-runtime/v1/entrypoints/{id}:status", Some("developer")),
+    ("POST", "/api/serverless-runtime/v1/invocations", Some("operator")),
+    ("GET", "/api/serverless-runtime/v1/invocations", Some("viewer")),
+    ("GET", "/api/serverless-runtime/v1/invocations:counts", Some("viewer")),
+    ("POST", "/api/serverless-runtime/v1/invocations:bulk", Some("operator")),
+    ("GET", "/api/serverless-runtime/v1/invocations/{id}", Some("viewer")),
+    ("POST", "/api/serverless-runtime/v1/invocations/{id}:control", Some("operator")),
+    ("POST", "/api/serverless-runtime/v1/invocations/{id}:signal", Some("operator")),
+    ("GET", "/api/serverless-runtime/v1/invocations/{id}/timeline", Some("viewer")),
+    ("GET", "/api/serverless-runtime/v1/types", Some("viewer")),
+    ("GET", "/api/serverless-runtime/v1/types/{id}", Some("viewer")),
+    ("GET", "/openapi.json", None),
     ("GET", "/metrics", Some("viewer")),
     ("GET", "/", None),
     ("GET", "/livez", None),
@@ -41,14 +59,28 @@ const TABLE: [(&str, &str, Option<&str>); 32] = [
     ("GET", "/version", None),
 ];
 
+const PREFIX: &str = "/api/serverless-runtime/v1";
+
+/// The same refusal in the words of the API that it belongs to.
+fn code(path: &str, code: &str) -> String {
+    if !path.starts_with(PREFIX) {
+        return code.to_owned();
+    }
+    format!("gts.x.core.serverless.err.v1~x.core.serverless.err.{}.v1~", code.to_lowercase())
+}
+
 /// A route that nobody has put into the table fails here.
 #[test]
 fn the_table_has_every_route() {
-    let source = include_str!("../../src/routes.rs");
-    let routes: Vec<&str> = source.split(".route(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    assert!(routes.len() > 20);
-    for route in routes {
-        assert!(TABLE.iter().any(|(_, path, _)| *path == route), "{route} is not in the table");
+    for (prefix, source) in
+        [("", include_str!("../../src/routes.rs")), (PREFIX, include_str!("../../src/routes/serverless.rs"))]
+    {
+        let routes: Vec<&str> = source.split(".route(").skip(1).filter_map(|rest| rest.split('"').nth(1)).collect();
+        assert!(routes.len() > 8);
+        for route in routes {
+            let route = format!("{prefix}{route}");
+            assert!(TABLE.iter().any(|(_, path, _)| *path == route), "{route} is not in the table");
+        }
     }
 }
 
@@ -84,7 +116,7 @@ async fn every_route_asks_for_its_role() {
             let expected = if needed.is_some() { 401 } else { 200 };
             assert_eq!(answer.status, expected, "{method} {path} with `{key}`: {}", answer.text);
             if needed.is_some() {
-                answer.is_problem("UNAUTHENTICATED");
+                answer.is_problem(&code(path, "UNAUTHENTICATED"));
             }
         }
         for (_, role) in ROLES {
@@ -94,7 +126,7 @@ async fn every_route_asks_for_its_role() {
                 assert!(!matches!(answer.status.as_u16(), 401 | 403), "{method} {path} as {role}: {}", answer.text);
             } else {
                 assert_eq!(answer.status, 403, "{method} {path} as {role}: {}", answer.text);
-                answer.is_problem("FORBIDDEN");
+                answer.is_problem(&code(path, "FORBIDDEN"));
                 assert!(answer.json["detail"].as_str().unwrap().contains(needed.unwrap()), "{}", answer.text);
             }
         }

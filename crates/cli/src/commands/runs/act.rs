@@ -104,7 +104,7 @@ fn finish<V: View>(session: &Session, chosen: &Chosen, done: (&V, &[String]), fi
     Ok(first_exit)
 }
 
-fn new_signal_id() -> Result<SignalId, Failure> {
+pub(crate) fn new_signal_id() -> Result<SignalId, Failure> {
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(|error| Failure::new(exit::ERROR, format!("no randomness: {error}")))?;
     let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,0 +1,170 @@
+//! `servo invocations …`
+
+use clap::{Args, Subcommand};
+
+use super::entrypoints::PageArgs;
+
+#[derive(Debug, Subcommand)]
+pub enum InvocationsCommand {
+    /// Start an invocation of an entrypoint
+    #[command(
+        before_help = "Examples:\n  servo invocations start vendor.app.tax --params '{\"amount\":100}' --wait\n  servo invocations start vendor.app.tax --key order-7 --dry-run"
+    )]
+    Start(InvocationStartArgs),
+    /// List invocations, newest first
+    #[command(
+        visible_alias = "ls",
+        before_help = "Examples:\n  servo invocations list --status failed\n  servo invocations list --status running -o ids"
+    )]
+    List(InvocationListArgs),
+    /// Show an invocation
+    #[command(visible_alias = "show", before_help = "Example:\n  servo invocations get inv_0194f3c2")]
+    Get(InvocationArg),
+    /// Show what happened to an invocation
+    #[command(before_help = "Example:\n  servo invocations timeline inv_0194f3c2")]
+    Timeline(TimelineArgs),
+    /// Follow what happens to an invocation until it ends
+    #[command(before_help = "Example:\n  servo invocations watch inv_0194f3c2")]
+    Watch(InvocationArg),
+    /// End an invocation in good order
+    #[command(before_help = "Example:\n  servo invocations cancel inv_0194f3c2")]
+    Cancel(InvocationArg),
+    /// Halt a running workflow
+    #[command(before_help = "Example:\n  servo invocations suspend inv_0194f3c2")]
+    Suspend(InvocationArg),
+    /// Let a suspended invocation go on
+    #[command(before_help = "Example:\n  servo invocations resume inv_0194f3c2")]
+    Resume(InvocationArg),
+    /// Run a failed invocation again, or one step of a workflow
+    #[command(
+        before_help = "Examples:\n  servo invocations retry inv_0194f3c2\n  servo invocations retry inv_0194f3c2 --step charge"
+    )]
+    Retry(InvocationRetryArgs),
+    /// Start a new invocation with the params of an ended one
+    #[command(before_help = "Example:\n  servo invocations replay inv_0194f3c2")]
+    Replay(InvocationArg),
+    /// Send a message to a workflow that waits for it
+    #[command(before_help = "Example:\n  servo invocations signal inv_0194f3c2 approved --payload '{\"by\":\"ann\"}'")]
+    Signal(InvocationSignalArgs),
+    /// Do one action on all invocations that a filter finds
+    #[command(
+        before_help = "Example:\n  servo invocations bulk retry --filter \"status eq 'dead_lettered'\" --per-second 10 --dry-run"
+    )]
+    Bulk(BulkArgs),
+    /// Count invocations by status
+    #[command(before_help = "Example:\n  servo invocations counts")]
+    Counts(CountsArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationArg {
+    /// The invocation
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TimelineArgs {
+    /// The invocation
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Go on with what comes until the invocation ends
+    #[arg(long)]
+    pub watch: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationStartArgs {
+    /// The address of the entrypoint, or the own part of a function's, such as vendor.app.tax
+    #[arg(value_name = "ENTRYPOINT")]
+    pub entrypoint: String,
+    /// With a short name: a workflow instead of a function
+    #[arg(long)]
+    pub workflow: bool,
+    /// The params as JSON: the text itself, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON")]
+    pub params: Option<String>,
+    /// How it is started [default: the entrypoint's own]
+    #[arg(long, value_name = "MODE", value_parser = ["sync", "async"])]
+    pub mode: Option<String>,
+    /// Names the start: the same key again gives the run that it started
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Only say whether it could start
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Wait until it has ended; exit 7 if it did not succeed
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    /// As --wait, and show what happens meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    pub watch: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationListArgs {
+    /// Only those in this status
+    #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "suspended", "succeeded", "failed",
+          "canceled", "compensating", "compensated", "dead_lettered"])]
+    pub status: Option<String>,
+    /// Only those of this entrypoint, by its address
+    #[arg(long, value_name = "ADDRESS")]
+    pub entrypoint: Option<String>,
+    /// Only those that were started under this correlation id
+    #[arg(long, value_name = "ID")]
+    pub correlation_id: Option<String>,
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationRetryArgs {
+    /// The invocation
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Only this step
+    #[arg(long, value_name = "STEP")]
+    pub step: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationSignalArgs {
+    /// The invocation
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// What the workflow waits for
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The message as JSON: the text itself, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON")]
+    pub payload: Option<String>,
+    /// Names the signal: sending the same id again changes nothing [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub signal_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct BulkArgs {
+    /// The action
+    #[arg(value_name = "ACTION", value_parser = ["cancel", "suspend", "resume", "retry", "replay"])]
+    pub action: String,
+    /// Which invocations, as `list --filter`
+    #[arg(long, value_name = "ODATA")]
+    pub filter: String,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_items: u32,
+    /// At most this many a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub per_second: Option<u32>,
+    /// Only say which ones it would be
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CountsArgs {
+    /// Only those of this entrypoint, by its address
+    #[arg(long, value_name = "ADDRESS")]
+    pub entrypoint: Option<String>,
+}

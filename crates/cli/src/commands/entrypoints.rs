@@ -1,0 +1,173 @@
+//! `servo entrypoints`
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use servo_client::{EntrypointQuery, ListQuery};
+use servo_entrypoint::EntrypointStatusAction as Action;
+
+use crate::args::{EntrypointsCommand, PageArgs, SourceArgs};
+use crate::failure::{Failure, exit};
+use crate::input;
+use crate::run::{Session, interruptible};
+
+const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
+const BASE: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless";
+
+pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Result<u8, Failure> {
+    let (client, out) = (&session.client, &session.out);
+    // Files are read before the first request.
+    let document = match &command {
+        EntrypointsCommand::Register(args) => document(&args.source)?,
+        EntrypointsCommand::Validate(source) => document(source)?,
+        EntrypointsCommand::Update(args) => document(&args.source)?,
+        _ => Value::Null,
+    };
+    interruptible(async {
+        let (id, action) = match command {
+            EntrypointsCommand::Register(args) => {
+                let registered = client.register_entrypoint(&document).await?;
+                match registered.id.clone().filter(|_| args.activate) {
+                    Some(id) => (id, Action::Activate),
+                    None => {
+                        out.data(&*registered, registered.raw())?;
+                        return Ok(exit::OK);
+                    }
+                }
+            }
+            EntrypointsCommand::Validate(_) => {
+                let valid = client.validate_entrypoint(&document).await?;
+                out.data(&*valid, valid.raw())?;
+                return Ok(exit::OK);
+            }
+            EntrypointsCommand::List(args) => {
+                let tags = args.tag.join(",");
+                let query = EntrypointQuery {
+                    prefix: args.prefix,
+                    status: args.status,
+                    tags: Some(tags).filter(|tags| !tags.is_empty()),
+                    page: page(args.page),
+                };
+                let page = client.list_entrypoints(&query).await?;
+                out.data(&*page, page.raw())?;
+                more(session, page.page_info.next_cursor.as_deref());
+                return Ok(exit::OK);
+            }
+            EntrypointsCommand::Get(args) => {
+                let entrypoint = client.entrypoint(&args.id).await?;
+                out.data(&*entrypoint, entrypoint.raw())?;
+                return Ok(exit::OK);
+            }
+            EntrypointsCommand::Update(args) => {
+                let updated = client.update_entrypoint(&args.id, &document).await?;
+                out.data(&*updated, updated.raw())?;
+                return Ok(exit::OK);
+            }
+            EntrypointsCommand::Delete(args) => {
+                client.delete_entrypoint(&args.id).await?;
+                out.note(&format!("removed {}", args.id));
+                return Ok(exit::OK);
+            }
+            EntrypointsCommand::Activate(args) => (args.id, Action::Activate),
+            EntrypointsCommand::Deprecate(args) => (args.id, Action::Deprecate),
+            EntrypointsCommand::Disable(args) => (args.id, Action::Disable),
+            EntrypointsCommand::Enable(args) => (args.id, Action::Enable),
+            EntrypointsCommand::Archive(args) => (args.id, Action::Archive),
+        };
+        let changed = client.set_entrypoint_status(&id, action).await?;
+        out.data(&*changed, changed.raw())?;
+        Ok(exit::OK)
+    })
+    .await
+}
+
+pub(super) fn page(args: PageArgs) -> ListQuery {
+    ListQuery { filter: args.filter, order: args.order, limit: Some(args.limit), cursor: args.cursor }
+}
+
+pub(super) fn more(session: &Session, cursor: Option<&str>) {
+    if let Some(cursor) = cursor {
+        session.out.note(&format!("there are more: --cursor {cursor}"));
+    }
+}
+
+/// The address that a name stands for.
+pub(super) fn address(name: &str, workflow: bool) -> String {
+    if name.starts_with("gts.") {
+        return name.to_owned();
+    }
+    let kind = if workflow { "workflow" } else { "function" };
+    // `vendor.app.tax` is its first version.
+    let last = name.trim_end_matches('~').rsplit('.').next().unwrap_or_default();
+    let is_versioned = last.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let version = if is_versioned { "" } else { ".v1" };
+    format!("{BASE}.{kind}.v1~{}{version}~", name.trim_end_matches('~'))
+}
+
+/// The definition in a file, or one made from code.
+fn document(args: &SourceArgs) -> Result<Value, Failure> {
+    let text = input::read(&args.file)?;
+    if args.file.extension().is_some_and(|extension| extension == "star") {
+        return from_code(&text, args);
+    }
+    if args.name.is_some() || args.workflow || args.params_schema.is_some() {
+        return Err(Failure::usage("--name, --workflow and --params-schema are for code")
+            .hint("give a .star file, or leave them out: the document says it all"));
+    }
+    parse(&args.file, &text)
+}
+
+fn parse(file: &Path, text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}
+
+fn from_code(source: &str, args: &SourceArgs) -> Result<Value, Failure> {
+    let Some(name) = &args.name else {
+        return Err(Failure::usage("code needs a name").hint("add --name vendor.app.tax"));
+    };
+    let params = match &args.params_schema {
+        Some(file) => parse(file, &input::read(file)?)?,
+        // Without a schema: any object.
+        None => json!({"type": "object"}),
+    };
+    let title = args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let modes: &[&str] = &["sync", "async"];
+    let mut traits = Map::new();
+    traits.insert(
+        "invocation".to_owned(),
+        json!({"supported": modes, "default": if args.workflow { "async" } else { "sync" }}),
+    );
+    traits.insert("limits".to_owned(), json!({}));
+    traits.insert("retry".to_owned(), json!({"max_attempts": 3}));
+    if args.workflow {
+        let workflow =
+            json!({"compensation": {}, "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 30});
+        traits.insert("workflow".to_owned(), workflow);
+    }
+    Ok(json!({
+        "entrypoint_id": address(name, args.workflow),
+        "version": args.version,
+        "title": title,
+        "schema": {"params": params, "returns": {"type": "object"}, "errors": []},
+        "traits": traits,
+        "implementation": {"adapter": STARLARK, "kind": "code", "code": {"language": "starlark", "source": source}},
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_is_the_own_part_of_an_address() {
+        for (name, workflow, expected) in [
+            ("vendor.app.tax", false, "function.v1~vendor.app.tax.v1~"),
+            ("vendor.app.tax.v2", false, "function.v1~vendor.app.tax.v2~"),
+            ("vendor.app.orders.v3~", true, "workflow.v1~vendor.app.orders.v3~"),
+            ("vendor.app.vat", false, "function.v1~vendor.app.vat.v1~"),
+        ] {
+            assert_eq!(address(name, workflow), format!("{BASE}.{expected}"), "{name}");
+        }
+        assert_eq!(address("gts.a.b.c.v1~", true), "gts.a.b.c.v1~");
+    }
+}

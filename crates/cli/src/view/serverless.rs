@@ -1,0 +1,161 @@
+//! Entrypoints, invocations and their timelines.
+
+use servo_client::StatusCounts;
+use servo_entrypoint::{
+    BulkOutcome, Entrypoint, EntrypointType, InvocationRecord, InvocationResult, InvocationTimelineEvent, Page,
+};
+
+use super::{Style, View};
+use crate::output::style::{clean, took};
+use crate::output::table::{Cell, fields, table};
+
+const ENTRYPOINT: [&str; 6] = ["ID", "STATUS", "KIND", "VERSION", "ADDRESS", "TITLE"];
+
+fn entrypoint_row(entrypoint: &Entrypoint) -> Vec<Cell> {
+    let definition = &entrypoint.definition;
+    let kind = match entrypoint.entrypoint_type() {
+        Some(EntrypointType::Function) => "function",
+        Some(EntrypointType::Workflow) => "workflow",
+        None => "-",
+    };
+    // The last part of an address is its own; the rest says the kind.
+    let own = entrypoint.entrypoint_id.trim_end_matches('~').rsplit('~').next().unwrap_or_default();
+    vec![
+        Cell::whole(entrypoint.id.as_deref().unwrap_or("-")),
+        Cell::status(definition.status.as_str()),
+        Cell::new(kind),
+        Cell::new(&definition.version),
+        Cell::whole(own),
+        Cell::new(&definition.title),
+    ]
+}
+
+impl View for Entrypoint {
+    fn table(&self, style: &Style) -> String {
+        table(style.paint(), &ENTRYPOINT, &[entrypoint_row(self)])
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.id.clone().into_iter().collect()
+    }
+}
+
+impl View for Page<Entrypoint> {
+    const ITEMS: Option<&'static str> = Some("items");
+
+    fn table(&self, style: &Style) -> String {
+        table(style.paint(), &ENTRYPOINT, &self.items.iter().map(entrypoint_row).collect::<Vec<_>>())
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.items.iter().filter_map(|item| item.id.clone()).collect()
+    }
+}
+
+impl View for Page<InvocationRecord> {
+    const ITEMS: Option<&'static str> = Some("items");
+
+    fn table(&self, style: &Style) -> String {
+        let row = |record: &InvocationRecord| {
+            let times = &record.timestamps;
+            let own = record.entrypoint_id.trim_end_matches('~').rsplit('~').next().unwrap_or_default();
+            vec![
+                Cell::whole(&record.invocation_id),
+                Cell::status(record.status.as_str()),
+                Cell::whole(own),
+                Cell::new(&style.time(times.created_at)),
+                Cell::from(times.finished_at.map(|end| took(end.since(times.created_at)))),
+                Cell::from(record.error.as_ref().map(|error| error.message.clone())),
+            ]
+        };
+        let rows: Vec<_> = self.items.iter().map(row).collect();
+        table(style.paint(), &["INVOCATION", "STATUS", "ENTRYPOINT", "CREATED", "TOOK", "ERROR"], &rows)
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.items.iter().map(|item| item.invocation_id.clone()).collect()
+    }
+}
+
+impl View for InvocationRecord {
+    fn table(&self, style: &Style) -> String {
+        let times = &self.timestamps;
+        let json = |value: &serde_json::Value| (!value.is_null()).then(|| clean(&value.to_string()));
+        fields(&[
+            ("Invocation", Some(self.invocation_id.clone())),
+            ("Status", Some(self.status.as_str().to_owned())),
+            ("Entrypoint", Some(format!("{} {}", clean(&self.entrypoint_id), clean(&self.entrypoint_version)))),
+            ("Created", Some(style.time(times.created_at))),
+            ("Suspended", times.suspended_at.map(|at| style.time(at))),
+            ("Took", times.finished_at.map(|end| took(end.since(times.created_at)))),
+            ("Params", json(&self.params)),
+            ("Result", self.result.as_ref().and_then(json)),
+            ("Error", self.error.as_ref().map(|error| clean(&format!("{} ({})", error.message, error.error_type_id)))),
+            ("Correlation", Some(clean(&self.observability.correlation_id))),
+        ])
+    }
+
+    fn ids(&self) -> Vec<String> {
+        vec![self.invocation_id.clone()]
+    }
+}
+
+impl View for InvocationResult {
+    fn table(&self, style: &Style) -> String {
+        let note = match (self.dry_run, self.cached) {
+            (true, _) => "It could start; nothing was started.\n",
+            (false, true) => "A cached result; nothing was started.\n",
+            (false, false) => "",
+        };
+        format!("{}{note}", self.record.table(style))
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.record.ids()
+    }
+}
+
+/// One event on one line.
+pub(crate) fn timeline_line(event: &InvocationTimelineEvent, style: &Style) -> String {
+    let mut line = format!("{}  {}  {}", style.log_time(event.at), event.status.as_str(), event.event_type.as_str());
+    for part in [&event.step_name, &event.message].into_iter().flatten() {
+        line.push_str("  ");
+        line.push_str(&clean(part));
+    }
+    line
+}
+
+impl View for Page<InvocationTimelineEvent> {
+    const ITEMS: Option<&'static str> = Some("items");
+
+    fn table(&self, style: &Style) -> String {
+        self.items.iter().map(|event| timeline_line(event, style) + "\n").collect()
+    }
+}
+
+impl View for Page<BulkOutcome> {
+    const ITEMS: Option<&'static str> = Some("items");
+
+    fn table(&self, style: &Style) -> String {
+        let row = |outcome: &BulkOutcome| {
+            let said = outcome.error.as_ref().map_or("ok", |error| error.message.as_str());
+            vec![Cell::whole(&outcome.invocation_id), Cell::new(said)]
+        };
+        table(style.paint(), &["INVOCATION", "OUTCOME"], &self.items.iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.items.iter().map(|item| item.invocation_id.clone()).collect()
+    }
+}
+
+impl View for StatusCounts {
+    const ITEMS: Option<&'static str> = Some("items");
+
+    fn table(&self, style: &Style) -> String {
+        let row = |count: &servo_entrypoint::StatusCount| {
+            vec![Cell::status(count.status.as_str()), Cell::new(&count.count.to_string())]
+        };
+        table(style.paint(), &["STATUS", "COUNT"], &self.items.iter().map(row).collect::<Vec<_>>())
+    }
+}

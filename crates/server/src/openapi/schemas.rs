@@ -1,0 +1,159 @@
+//! Schemas: the published types under names that OpenAPI allows, and what the REST API puts around them.
+
+use serde_json::{Map, Value, json};
+use servo_entrypoint::{InvocationControlAction, InvocationStatus, TimelineEventType, Types, errors};
+
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// A component's name holds no `~`.
+fn name_of(id: &str) -> String {
+    id.trim_end_matches('~').replace('~', "-")
+}
+
+fn published(id: &str) -> Value {
+    reference(&name_of(id))
+}
+
+pub(super) fn all() -> Value {
+    let mut all = Map::new();
+    for id in Types::ids() {
+        let mut schema = Types::published().get(id).unwrap_or_default();
+        if let Some(members) = schema.as_object_mut() {
+            // In here a schema is found by its place.
+            members.remove("$id");
+            members.remove("$schema");
+        }
+        refer(&mut schema);
+        all.insert(name_of(id), schema);
+    }
+    for (name, schema) in own() {
+        all.insert(name.to_owned(), schema);
+    }
+    Value::Object(all)
+}
+
+/// Lets references between types lead to their places here.
+fn refer(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members.iter_mut() {
+                match value {
+                    Value::String(text) if name == "$ref" => {
+                        if let Some(id) = text.strip_prefix("gts://") {
+                            *text = format!("#/components/schemas/{}", name_of(id));
+                        }
+                    }
+                    _ => refer(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(refer),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn own() -> Vec<(&'static str, Value)> {
+    let text = || json!({"type": "string"});
+    let time = || json!({"type": "string", "format": "date-time"});
+    let address = json!({"type": "string", "description": "The GTS address."});
+    let base = published("gts.x.core.serverless.entrypoint.v1~");
+    let statuses = InvocationStatus::ALL.map(InvocationStatus::as_str);
+    let events = TimelineEventType::ALL.map(TimelineEventType::as_str);
+    vec![
+        (
+            "EntrypointDocument",
+            json!({"allOf": [base, {"type": "object", "required": ["entrypoint_id"], "properties": {"entrypoint_id": address}}]}),
+        ),
+        (
+            "Entrypoint",
+            json!({"allOf": [base, {"type": "object", "required": ["entrypoint_id"], "properties": {
+                "id": {"type": "string", "description": "The opaque id of the registration; absent in what was only validated."},
+                "entrypoint_id": address, "created_at": time(), "updated_at": time()}}]}),
+        ),
+        (
+            "InvocationRequest",
+            json!({"type": "object", "required": ["entrypoint_id"], "properties": {
+                "entrypoint_id": address, "mode": {"type": ["string", "null"], "enum": ["sync", "async", null]},
+                "params": {"type": ["object", "null"]}, "dry_run": {"type": ["boolean", "null"], "default": false}}}),
+        ),
+        (
+            "InvocationRecord",
+            // Not the published type itself: payloads are null for callers who may not read them.
+            json!({"type": "object",
+                "required": ["id", "invocation_id", "entrypoint_id", "entrypoint_version", "tenant_id", "status", "mode", "timestamps", "observability"],
+                "properties": {
+                    "id": text(), "invocation_id": text(), "entrypoint_id": text(), "entrypoint_version": text(),
+                    "tenant_id": text(), "status": {"type": "string", "enum": statuses}, "mode": {"type": "string", "enum": ["sync", "async"]},
+                    "params": {"type": ["object", "null"]}, "result": {"type": ["object", "null"]}, "error": {"type": ["object", "null"]},
+                    "timestamps": {"type": "object"}, "observability": {"type": "object"},
+                    "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}}),
+        ),
+        (
+            "InvocationResult",
+            json!({"type": "object", "required": ["record", "dry_run", "cached"], "properties": {
+                "record": reference("InvocationRecord"), "dry_run": {"type": "boolean"}, "cached": {"type": "boolean"}}}),
+        ),
+        (
+            "InvocationSignal",
+            json!({"type": "object", "required": ["signal_id", "name"], "properties": {
+                "signal_id": {"type": "string", "description": "The same id again changes nothing."},
+                "name": {"type": "string", "minLength": 1, "maxLength": 128}, "payload": {}}}),
+        ),
+        (
+            "BulkControl",
+            json!({"type": "object", "required": ["action", "filter"], "properties": {
+                "action": {"type": "string", "enum": InvocationControlAction::NAMES}, "step_id": text(),
+                "filter": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "As `$filter` of the list."},
+                "max_items": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 100},
+                "per_second": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000},
+                "dry_run": {"type": ["boolean", "null"], "default": false}}}),
+        ),
+        (
+            "BulkOutcome",
+            json!({"type": "object", "required": ["invocation_id"], "properties": {
+                "id": text(), "invocation_id": text(), "error": {"type": ["object", "null"]}}}),
+        ),
+        (
+            "StatusCounts",
+            json!({"type": "object", "required": ["items"], "properties": {"items": {"type": "array", "items":
+                {"type": "object", "required": ["status", "count"], "properties":
+                    {"status": {"type": "string", "enum": statuses}, "count": {"type": "integer", "minimum": 0}}}}}}),
+        ),
+        (
+            "TimelineEvent",
+            json!({"type": "object", "required": ["at", "event_type", "status"], "properties": {
+                "at": time(), "event_type": {"type": "string", "enum": events}, "status": {"type": "string", "enum": statuses},
+                "step_name": {"type": ["string", "null"]}, "duration_ms": {"type": ["integer", "null"], "minimum": 0},
+                "message": {"type": ["string", "null"]}, "details": {"type": "object"}}}),
+        ),
+        (
+            "Type",
+            json!({"type": "object", "required": ["id", "uri", "href"], "properties": {"id": text(), "uri": text(), "href": text()}}),
+        ),
+        (
+            "PageInfo",
+            json!({"type": "object", "required": ["next_cursor", "prev_cursor", "has_more"], "properties": {
+                "next_cursor": {"type": ["string", "null"]}, "prev_cursor": {"type": ["string", "null"]}, "has_more": {"type": "boolean"}}}),
+        ),
+        ("Problem", problem(&[])),
+        ("ValidationProblem", problem(&["errors", "issues"])),
+    ]
+}
+
+fn problem(also: &[&str]) -> Value {
+    let mut required = vec!["type", "title", "status", "detail", "instance", "code", "trace_id"];
+    required.extend(also);
+    let codes: Vec<&str> = errors::KINDS.iter().map(|kind| kind.id).collect();
+    let found = json!({"type": "object", "required": ["path", "message"], "properties": {"path": {"type": "string"}, "message": {"type": "string"}}});
+    let issue = json!({"type": "object", "required": ["error_type", "location", "message"], "properties": {
+        "error_type": {"type": "string"}, "message": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
+        "location": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"},
+            "line": {"type": ["integer", "null"]}, "column": {"type": ["integer", "null"]}}}}});
+    json!({"type": "object", "required": required, "properties": {
+        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, "detail": {"type": "string"},
+        "instance": {"type": "string"}, "code": {"type": "string", "enum": codes}, "trace_id": {"type": "string"},
+        "errors": {"type": "array", "items": found}, "issues": {"type": "array", "items": issue},
+        "retry_after_seconds": {"type": "integer", "minimum": 0}}})
+}

@@ -1,0 +1,119 @@
+//! The registry of entrypoints.
+
+use axum::Json as Body;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+use servo_entrypoint::odata::ENTRYPOINTS;
+use servo_entrypoint::validate::requests;
+use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, OwnerType};
+use servo_model::SecurityContext;
+
+use super::refused::{Answer, Refused};
+use super::{query, shown, split_action};
+use crate::app::App;
+use crate::auth::{Developer, Viewer};
+use crate::body::Json;
+use crate::failures::PREFIX;
+use crate::params::Params;
+use crate::routes::audit;
+
+type Document = Json<Map<String, Value>>;
+
+pub(super) async fn register(
+    State(app): State<App>,
+    Developer(ctx): Developer,
+    Json(document): Document,
+) -> Answer<Response> {
+    let entrypoint = app.serverless.register_document(&ctx, Value::Object(document)).await?;
+    let id = entrypoint.id.clone().unwrap_or_default();
+    audit(&ctx, "entrypoint.register", &id);
+    let location = [(LOCATION, format!("{PREFIX}/entrypoints/{id}"))];
+    Ok((StatusCode::CREATED, location, Body(entrypoint)).into_response())
+}
+
+pub(super) async fn validate(
+    State(app): State<App>,
+    Developer(ctx): Developer,
+    Json(document): Document,
+) -> Answer<Body<Entrypoint>> {
+    Ok(Body(app.serverless.validate_document(&ctx, Value::Object(document)).await?))
+}
+
+pub(super) async fn list(State(app): State<App>, Viewer(ctx): Viewer, mut params: Params) -> Answer<Body<Value>> {
+    let filter = EntrypointListFilter {
+        tenant_id: query::text(&mut params, "tenant_id")?,
+        entrypoint_id_prefix: query::text(&mut params, "entrypoint_id_prefix")?,
+        status: query::word(&mut params, "status", DefinitionStatus::parse)?,
+        owner_type: query::word(&mut params, "owner_type", OwnerType::parse)?,
+        runtime: query::text(&mut params, "runtime")?,
+        tags: query::text(&mut params, "tags")?
+            .map(|tags| tags.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect())
+            .unwrap_or_default(),
+        page: query::page(&mut params, &ENTRYPOINTS)?,
+    };
+    params.done()?;
+    if filter.entrypoint_id_prefix.as_deref().is_some_and(|prefix| prefix.trim_end_matches('*').contains('*')) {
+        return Err(Refused::bad_request("entrypoint_id_prefix: a `*` stands at the end or nowhere"));
+    }
+    let page = app.serverless.page_entrypoints(&ctx, filter).await?;
+    Ok(Body(shown::page(&page, |entrypoint| serde_json::to_value(entrypoint).unwrap_or_default())))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Viewer(ctx): Viewer,
+    Path(id): Path<String>,
+    params: Params,
+) -> Answer<Body<Entrypoint>> {
+    params.done()?;
+    let address = address(&app, &ctx, &id).await?;
+    Ok(Body(app.serverless.get_entrypoint(&ctx, &address).await?))
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    Developer(ctx): Developer,
+    Path(id): Path<String>,
+    Json(document): Document,
+) -> Answer<Body<Entrypoint>> {
+    let address = address(&app, &ctx, &id).await?;
+    let entrypoint = app.serverless.update_document(&ctx, &address, Value::Object(document)).await?;
+    audit(&ctx, "entrypoint.update", &id);
+    Ok(Body(entrypoint))
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    Developer(ctx): Developer,
+    Path(id): Path<String>,
+) -> Answer<StatusCode> {
+    let address = address(&app, &ctx, &id).await?;
+    app.serverless.delete_entrypoint(&ctx, &address).await?;
+    audit(&ctx, "entrypoint.delete", &id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `{id}:status`
+pub(super) async fn act(
+    State(app): State<App>,
+    Developer(ctx): Developer,
+    Path(text): Path<String>,
+    Json(document): Document,
+) -> Answer<Body<Entrypoint>> {
+    let (id, "status") = split_action(&text)? else {
+        return Err(Refused::not_found("the action of an entrypoint is `:status`"));
+    };
+    let action = requests::status_action(&Value::Object(document))?;
+    let address = address(&app, &ctx, id).await?;
+    let entrypoint = app.serverless.update_entrypoint_status(&ctx, &address, action).await?;
+    audit(&ctx, &format!("entrypoint.{}", action.as_str()), id);
+    Ok(Body(entrypoint))
+}
+
+/// Paths name registrations by their opaque ids; the runtime names entrypoints by their addresses.
+async fn address(app: &App, ctx: &SecurityContext, id: &str) -> Answer<EntrypointId> {
+    Ok(app.serverless.resolve_registration(ctx, id).await?)
+}

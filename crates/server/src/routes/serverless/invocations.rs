@@ -1,0 +1,139 @@
+//! Starting, listing, reading and controlling invocations.
+
+use axum::Json as Body;
+use axum::extract::{Path, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use servo_entrypoint::cache::KEY_CHARS_MAX;
+use servo_entrypoint::odata::INVOCATIONS;
+use servo_entrypoint::validate::requests;
+use servo_entrypoint::{
+    InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus,
+};
+use servo_model::SecurityContext;
+
+use super::refused::{Answer, Refused};
+use super::{query, shown, split_action};
+use crate::app::App;
+use crate::auth::{Operator, Viewer};
+use crate::body::Json;
+use crate::failures::PREFIX;
+use crate::params::Params;
+use crate::routes::audit;
+
+type Document = Json<Map<String, Value>>;
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+pub(super) async fn start(
+    State(app): State<App>,
+    Operator(ctx): Operator,
+    headers: HeaderMap,
+    Json(document): Document,
+) -> Answer<Response> {
+    let idempotency_key = idempotency_key(&headers)?;
+    let request = InvocationRequest { idempotency_key, ..requests::start(&Value::Object(document))? };
+    let result = app.serverless.start_invocation(&ctx, request).await?;
+    let answer = Body(shown::result(&ctx, &result));
+    if result.dry_run || result.cached || result.repeated {
+        return Ok(answer.into_response());
+    }
+    let id = &result.record.invocation_id;
+    audit(&ctx, "invocation.start", id);
+    Ok((StatusCode::CREATED, [(LOCATION, place(id))], answer).into_response())
+}
+
+fn place(id: &str) -> String {
+    format!("{PREFIX}/invocations/{id}")
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Answer<Option<String>> {
+    let wrong = |what: &str| Refused::bad_request(format!("Idempotency-Key: {what}"));
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(wrong("stands twice"));
+    }
+    let key = value.to_str().map_err(|_| wrong("has characters other than visible ASCII"))?;
+    match key.chars().count() {
+        1..=KEY_CHARS_MAX => Ok(Some(key.to_owned())),
+        _ => Err(wrong(&format!("has 1 to {KEY_CHARS_MAX} characters"))),
+    }
+}
+
+pub(super) async fn list(State(app): State<App>, Viewer(ctx): Viewer, mut params: Params) -> Answer<Body<Value>> {
+    let filter = InvocationListFilter {
+        status: query::word(&mut params, "status", InvocationStatus::parse)?,
+        mode: query::word(&mut params, "mode", InvocationMode::parse)?,
+        correlation_id: query::text(&mut params, "correlation_id")?,
+        page: query::page(&mut params, &INVOCATIONS)?,
+        ..whose(&mut params)?
+    };
+    params.done()?;
+    let page = app.serverless.page_invocations(&ctx, filter).await?;
+    Ok(Body(shown::page(&page, |record| shown::record(&ctx, record))))
+}
+
+fn whose(params: &mut Params) -> Answer<InvocationListFilter> {
+    Ok(InvocationListFilter {
+        tenant_id: query::text(params, "tenant_id")?,
+        entrypoint_id: query::text(params, "entrypoint_id")?,
+        ..InvocationListFilter::default()
+    })
+}
+
+/// How many there are in each status.
+pub(super) async fn counts(State(app): State<App>, Viewer(ctx): Viewer, mut params: Params) -> Answer<Body<Value>> {
+    let filter = whose(&mut params)?;
+    params.done()?;
+    let counts = app.serverless.count_invocations(&ctx, filter).await?;
+    Ok(Body(json!({"items": counts})))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Viewer(ctx): Viewer,
+    Path(id): Path<String>,
+    params: Params,
+) -> Answer<Body<Value>> {
+    params.done()?;
+    let record = app.serverless.get_invocation(&ctx, &id).await?;
+    Ok(Body(shown::record(&ctx, &record)))
+}
+
+/// `{id}:control` and `{id}:signal`
+pub(super) async fn act(
+    State(app): State<App>,
+    Operator(ctx): Operator,
+    Path(text): Path<String>,
+    Json(document): Document,
+) -> Answer<Response> {
+    let (id, action) = split_action(&text)?;
+    match action {
+        "control" => control(&app, &ctx, id, document).await,
+        "signal" => signal(&app, &ctx, id, document).await,
+        _ => Err(Refused::not_found("the actions of an invocation are `:control` and `:signal`")),
+    }
+}
+
+async fn control(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
+    let action = requests::control_action(&Value::Object(document))?;
+    let is_new = action == InvocationControlAction::Replay;
+    let name = action.as_str();
+    let record = app.serverless.control_invocation(ctx, &id.to_owned(), action).await?;
+    audit(ctx, &format!("invocation.{name}"), id);
+    let answer = Body(shown::record(ctx, &record));
+    if is_new {
+        return Ok((StatusCode::CREATED, [(LOCATION, place(&record.invocation_id))], answer).into_response());
+    }
+    Ok(answer.into_response())
+}
+
+async fn signal(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
+    let signal = requests::signal(&Value::Object(document))?;
+    let record = app.serverless.signal_invocation(ctx, &id.to_owned(), signal).await?;
+    audit(ctx, "invocation.signal", id);
+    Ok(Body(shown::record(ctx, &record)).into_response())
+}

@@ -1,0 +1,88 @@
+//! The description: it has every route and no other, it is the committed one, and its references lead somewhere.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::harness::Server;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.json");
+const PREFIX: &str = "/api/serverless-runtime/v1";
+
+fn document() -> &'static Value {
+    servo_server::openapi::document()
+}
+
+/// The routes of a source file as `GET /path`.
+fn routes(prefix: &str, source: &str, found: &mut BTreeSet<String>) {
+    for rest in source.split(".route(").skip(1) {
+        let path = rest.split('"').nth(1).unwrap();
+        for method in ["get", "post", "put", "delete"] {
+            let called = format!("{method}(");
+            let is_there =
+                rest.match_indices(&called).any(|(at, _)| !rest[..at].ends_with(|c: char| c.is_alphanumeric()));
+            if is_there {
+                found.insert(format!("{} {prefix}{path}", method.to_uppercase()));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_document_has_every_route_and_no_other() {
+    let mut served = BTreeSet::new();
+    routes("", include_str!("../../src/routes.rs"), &mut served);
+    routes(PREFIX, include_str!("../../src/routes/serverless.rs"), &mut served);
+    // The router knows actions as `POST {id}`.
+    for (path, actions) in [("entrypoints", &["status"][..]), ("invocations", &["control", "signal"][..])] {
+        assert!(served.remove(&format!("POST {PREFIX}/{path}/{{id}}")));
+        served.extend(actions.iter().map(|action| format!("POST {PREFIX}/{path}/{{id}}:{action}")));
+    }
+    let mut told = BTreeSet::new();
+    for (path, methods) in document()["paths"].as_object().unwrap() {
+        told.extend(methods.as_object().unwrap().keys().map(|method| format!("{} {path}", method.to_uppercase())));
+    }
+    assert!(served.len() > 40, "{served:?}");
+    assert_eq!(told, served);
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn visit(value: &Value, seen: &mut usize) {
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    if let (true, Some(reference)) = (name == "$ref", value.as_str()) {
+                        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leads away"));
+                        assert!(document().pointer(pointer).is_some(), "{reference}");
+                        *seen += 1;
+                    }
+                    visit(value, seen);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| visit(item, seen)),
+            _ => {}
+        }
+    }
+    let mut seen = 0;
+    visit(document(), &mut seen);
+    assert!(seen > 100, "{seen}");
+}
+
+/// The committed file is what programs are generated from. `SERVO_WRITE_SPEC=1` writes it.
+#[test]
+fn the_committed_document_is_this_one() {
+    let text = serde_json::to_string_pretty(document()).unwrap() + "\n";
+    if std::env::var_os("SERVO_WRITE_SPEC").is_some() {
+        std::fs::write(FILE, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(committed == text, "spec/openapi.json is not what the code says; run this test with SERVO_WRITE_SPEC=1");
+}
+
+#[tokio::test]
+async fn the_document_is_served() {
+    let server = Server::start().await;
+    let answer = server.get("/openapi.json").await;
+    assert_eq!((answer.status.as_u16(), &answer.json), (200, document()));
+}

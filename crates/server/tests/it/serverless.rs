@@ -1,0 +1,11 @@
+//! The serverless runtime API over HTTP. Entrypoints refer to handlers of the test itself.
+
+mod control;
+mod lists;
+mod refusals;
+mod registry;
+mod starts;
+mod support;
+mod tenancy;
+mod timeline;
+mod types;

@@ -1,0 +1,122 @@
+//! Lists: pages forth and back, conditions, order, and what is wrong with a query.
+
+use serde_json::{Value, json};
+
+use super::support::{Api, FUNCTION, definition, paths, refused};
+
+fn ids(page: &Value) -> Vec<String> {
+    page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+async fn with_runs(count: usize) -> (Api, Vec<String>) {
+    let api = Api::start().await;
+    api.activate(&definition(FUNCTION)).await;
+    let mut started = Vec::new();
+    for _ in 0..count {
+        started.push(api.begin(FUNCTION, &json!({})).await);
+    }
+    started.reverse();
+    (api, started)
+}
+
+/// SR-326 to SR-328, SR-332 to SR-334, SR-341: sixty items by pages of 25, forth and back, each once, newest first.
+#[tokio::test]
+async fn sixty_items_forth_and_back() {
+    let (api, newest_first) = with_runs(60).await;
+    let first = api.get("/invocations").await.json;
+    assert_eq!(ids(&first), newest_first[..25]);
+    assert_eq!(first["page_info"]["prev_cursor"], Value::Null);
+    let mut pages = vec![first];
+    while let Some(cursor) = pages.last().unwrap()["page_info"]["next_cursor"].as_str() {
+        let next = api.get(&format!("/invocations?cursor={cursor}")).await.json;
+        assert_eq!(pages.last().unwrap()["page_info"]["has_more"], json!(true));
+        pages.push(next);
+    }
+    assert_eq!(pages.last().unwrap()["page_info"]["has_more"], json!(false));
+    assert_eq!(pages.iter().flat_map(ids).collect::<Vec<_>>(), newest_first);
+    let mut back = Vec::new();
+    let mut page = pages.pop().unwrap();
+    while let Some(cursor) = page["page_info"]["prev_cursor"].as_str() {
+        page = api.get(&format!("/invocations?cursor={cursor}")).await.json;
+        back.push(ids(&page));
+    }
+    back.reverse();
+    assert_eq!(back, pages.iter().map(ids).collect::<Vec<_>>());
+    assert_eq!(ids(&api.get("/invocations?limit=200").await.json), newest_first);
+    let oldest = ids(&api.get("/invocations?%24orderby=created_at%20asc&limit=60").await.json);
+    assert_eq!(oldest, newest_first.iter().rev().cloned().collect::<Vec<_>>());
+}
+
+/// SR-335 to SR-338: each operator finds what it should.
+#[tokio::test]
+async fn conditions_restrict() {
+    let (api, all) = with_runs(4).await;
+    for id in &all {
+        api.until(id, "succeeded").await;
+    }
+    let second = api.get(&format!("/invocations/{}", all[1])).await.json;
+    let id = &all[1];
+    for (filter, count) in [
+        (format!("invocation_id eq '{id}'"), 1),
+        (format!("invocation_id ne '{id}'"), 3),
+        (format!("not (invocation_id eq '{id}')"), 3),
+        (format!("invocation_id gt '{id}'"), 1),
+        (format!("invocation_id ge '{id}'"), 2),
+        (format!("invocation_id lt '{id}'"), 2),
+        (format!("invocation_id le '{id}'"), 3),
+        (format!("invocation_id in ('{id}','{}')", all[0]), 2),
+        ("status eq 'succeeded' and created_at ge 2026-01-01T00:00:00.000Z".to_owned(), 4),
+        ("status eq 'failed' or mode eq 'async'".to_owned(), 4),
+        ("status eq 'failed' and mode eq 'async'".to_owned(), 0),
+        (format!("correlation_id eq '{}'", second["observability"]["correlation_id"].as_str().unwrap()), 1),
+        (format!("entrypoint_id eq '{FUNCTION}'"), 4),
+    ] {
+        let answer = api.get(&format!("/invocations?%24filter={}", encoded(&filter))).await;
+        assert_eq!(answer.status, 200, "{filter}: {}", answer.text);
+        assert_eq!(ids(&answer.json).len(), count, "{filter}");
+    }
+    for (query, count) in [("status=succeeded", 4), ("status=failed", 0), ("mode=async", 4), ("mode=sync", 0)] {
+        assert_eq!(ids(&api.get(&format!("/invocations?{query}")).await.json).len(), count, "{query}");
+    }
+}
+
+/// SR-333, SR-334, SR-340, SR-341: every fault of a query has its status.
+#[tokio::test]
+async fn wrong_queries() {
+    let (api, _) = with_runs(3).await;
+    let page = api.get("/invocations?limit=1").await.json;
+    let cursor = page["page_info"]["next_cursor"].as_str().unwrap();
+    let tampered = format!("{}{}", &cursor[..cursor.len() - 1], if cursor.ends_with('A') { 'B' } else { 'A' });
+    for query in [
+        "%24filter=colour%20eq%20%27red%27".to_owned(),
+        "%24filter=status".to_owned(),
+        "%24filter=status%20eq%20%27nonsense%27".to_owned(),
+        format!("%24filter={}", "(".repeat(5_000)),
+        "%24orderby=colour".to_owned(),
+        "%24orderby=created_at%20sideways".to_owned(),
+        "status=nonsense".to_owned(),
+        "colour=red".to_owned(),
+        "limit=1&limit=2".to_owned(),
+        "cursor=".to_owned(),
+        "cursor=nonsense".to_owned(),
+        format!("cursor={tampered}&limit=1"),
+        format!("cursor={cursor}&limit=1&status=failed"),
+        "%24filter=%FF".to_owned(),
+    ] {
+        refused(&api.get(&format!("/invocations?{query}")).await, 400, "bad_request");
+    }
+    for list in ["invocations", "entrypoints"] {
+        for limit in ["0", "201", "-1", "1.5", "many", ""] {
+            let answer = api.get(&format!("/{list}?limit={limit}")).await;
+            refused(&answer, 422, "validation");
+            assert_eq!(paths(&answer), ["$.limit"]);
+        }
+        refused(&api.get(&format!("/{list}?colour=red")).await, 400, "bad_request");
+    }
+    refused(&api.get("/entrypoints?entrypoint_id_prefix=a*b").await, 400, "bad_request");
+    refused(&api.get("/invocations:counts?limit=1").await, 400, "bad_request");
+}

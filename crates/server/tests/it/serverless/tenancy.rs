@@ -1,0 +1,84 @@
+//! Two tenants, and what a viewer may not read.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::support::{Api, FUNCTION, definition, refused};
+use crate::harness::{Options, keys};
+
+struct Two {
+    api: Api,
+    entrypoint: String,
+    invocation: String,
+}
+
+/// An entrypoint and an ended invocation of acme, beside globex.
+async fn two() -> Two {
+    let api = Api::with(Options { auth: keys(), ..Options::default() }, &["acme-developer", "globex-developer"]).await;
+    let registered = api.send(Method::POST, "/entrypoints", "acme-developer", Some(&definition(FUNCTION))).await;
+    assert_eq!(registered.status, 201, "{}", registered.text);
+    let entrypoint = registered.json["id"].as_str().unwrap().to_owned();
+    let activate = json!({"action": "activate"});
+    let path = format!("/entrypoints/{entrypoint}:status");
+    assert_eq!(api.send(Method::POST, &path, "acme-developer", Some(&activate)).await.status, 200);
+    let request = json!({"entrypoint_id": FUNCTION, "mode": "sync", "params": {"amount": 4111}});
+    let started = api.send(Method::POST, "/invocations", "acme-operator", Some(&request)).await;
+    assert_eq!(started.status, 201, "{}", started.text);
+    let invocation = started.json["record"]["id"].as_str().unwrap().to_owned();
+    Two { api, entrypoint, invocation }
+}
+
+/// SR-013, SR-016, SR-368: what is another tenant's does not exist, whatever is asked.
+#[tokio::test]
+async fn a_foreign_tenant_finds_nothing() {
+    let Two { api, entrypoint, invocation } = two().await;
+    let document = definition(FUNCTION);
+    let rows: [(Method, String, Option<Value>); 9] = [
+        (Method::GET, format!("/entrypoints/{entrypoint}"), None),
+        (Method::PUT, format!("/entrypoints/{entrypoint}"), Some(document.clone())),
+        (Method::DELETE, format!("/entrypoints/{entrypoint}"), None),
+        (Method::POST, format!("/entrypoints/{entrypoint}:status"), Some(json!({"action": "disable"}))),
+        (Method::POST, "/invocations".to_owned(), Some(json!({"entrypoint_id": FUNCTION}))),
+        (Method::GET, format!("/invocations/{invocation}"), None),
+        (Method::POST, format!("/invocations/{invocation}:control"), Some(json!({"action": "replay"}))),
+        (Method::POST, format!("/invocations/{invocation}:signal"), Some(json!({"signal_id": "s", "name": "n"}))),
+        (Method::GET, format!("/invocations/{invocation}/timeline"), None),
+    ];
+    for (method, path, body) in rows {
+        let answer = api.send(method.clone(), &path, "globex-admin", body.as_ref()).await;
+        refused(&answer, 404, "not_found");
+        let own = api.send(method, &path, "acme-admin", body.as_ref()).await;
+        assert_ne!(own.status, 404, "{path}: {}", own.text);
+    }
+    for path in ["/entrypoints", "/invocations", "/invocations?tenant_id=acme", "/entrypoints?tenant_id=acme"] {
+        assert_eq!(api.send(Method::GET, path, "globex-admin", None).await.json["items"], json!([]), "{path}");
+    }
+    // The address is free in another tenant, and theirs is another entrypoint.
+    let theirs = api.send(Method::POST, "/entrypoints", "globex-developer", Some(&document)).await;
+    assert_eq!(theirs.status, 201, "{}", theirs.text);
+    assert_ne!(theirs.json["id"], json!(entrypoint));
+}
+
+/// A cursor of one tenant opens nothing in another.
+#[tokio::test]
+async fn a_cursor_belongs_to_its_tenant() {
+    let Two { api, .. } = two().await;
+    let request = json!({"entrypoint_id": FUNCTION, "mode": "sync"});
+    assert_eq!(api.send(Method::POST, "/invocations", "acme-operator", Some(&request)).await.status, 201);
+    let page = api.send(Method::GET, "/invocations?limit=1", "acme-viewer", None).await.json;
+    let path = format!("/invocations?limit=1&cursor={}", page["page_info"]["next_cursor"].as_str().unwrap());
+    assert_eq!(api.send(Method::GET, &path, "acme-viewer", None).await.status, 200);
+    refused(&api.send(Method::GET, &path, "globex-viewer", None).await, 400, "bad_request");
+}
+
+/// Viewers see how runs stand, not what they carry.
+#[tokio::test]
+async fn payloads_are_hidden_from_viewers() {
+    let Two { api, invocation, .. } = two().await;
+    for path in [format!("/invocations/{invocation}"), "/invocations".to_owned()] {
+        let hidden = api.send(Method::GET, &path, "acme-viewer", None).await;
+        assert!(!hidden.text.contains("4111") && hidden.text.contains("\"payloads_hidden\":true"), "{}", hidden.text);
+        let open = api.send(Method::GET, &path, "acme-operator", None).await;
+        assert!(open.text.contains("4111") && !open.text.contains("payloads_hidden"), "{}", open.text);
+    }
+}
