@@ -86,6 +86,9 @@ pub struct SourceArgs {
     /// For code: the JSON Schema of its params, a file
     #[arg(long, value_name = "FILE")]
     pub params_schema: Option<PathBuf>,
+    /// For code: the tenant that owns it
+    #[arg(long, value_name = "TENANT", default_value = "default")]
+    pub tenant: String,
     /// For code: the version
     #[arg(long, value_name = "SEMVER", default_value = "1.0.0")]
     pub version: String,

@@ -148,6 +148,7 @@ fn from_code(source: &str, args: &SourceArgs) -> Result<Value, Failure> {
         "entrypoint_id": address(name, args.workflow),
         "version": args.version,
         "title": title,
+        "owner": {"owner_type": "tenant", "id": args.tenant, "tenant_id": args.tenant},
         "schema": {"params": params, "returns": {"type": "object"}, "errors": []},
         "traits": traits,
         "implementation": {"adapter": STARLARK, "kind": "code", "code": {"language": "starlark", "source": source}},

@@ -35,7 +35,9 @@ const ENTRYPOINTS_READ: u32 = 200;
 impl Serverless {
     fn open(&self, ctx: &SecurityContext, asked: Digest, page: &PageQuery) -> Answer<Option<Mark>> {
         let Some(text) = page.cursor.as_deref() else { return Ok(None) };
-        let mark: Option<Mark> = self.executions.seal().open(Purpose::Page, text);
+        let mut sealed = text.replace('-', "+").replace('_', "/");
+        sealed.extend(std::iter::repeat_n('=', (4 - sealed.len() % 4) % 4));
+        let mark: Option<Mark> = self.executions.seal().open(Purpose::Page, &sealed);
         let mark = mark.filter(|mark| mark.tenant == ctx.tenant && mark.asked == asked);
         let wrong = || errors::bad_request("the cursor is not one of this list; begin again without it");
         Ok(Some(mark.ok_or_else(wrong)?))
@@ -43,7 +45,9 @@ impl Serverless {
 
     fn close(&self, ctx: &SecurityContext, asked: Digest, back: bool, at: &str) -> String {
         let mark = Mark { tenant: ctx.tenant.clone(), asked, back, at: at.to_owned() };
-        self.executions.seal().close(Purpose::Page, self.engine().ids().nonce(), &mark)
+        let sealed = self.executions.seal().close(Purpose::Page, self.engine().ids().nonce(), &mark);
+        // A cursor goes into a query, where `+` would be a space.
+        sealed.trim_end_matches('=').replace('+', "-").replace('/', "_")
     }
 
     /// A page of what is at hand as a whole.
@@ -157,13 +161,9 @@ impl Serverless {
             return Ok(none);
         }
         let oldest_first = oldest_first(filter.page.order.as_ref())?;
-        let asked = Digest::of(
-            format!(
-                "{:?}|{limit}",
-                InvocationListFilter { page: PageQuery { cursor: None, ..filter.page.clone() }, ..filter.clone() }
-            )
-            .as_bytes(),
-        );
+        // Pages may have different sizes; the list is the same.
+        let page = PageQuery { cursor: None, limit: None, ..filter.page.clone() };
+        let asked = Digest::of(format!("{:?}", InvocationListFilter { page, ..filter.clone() }).as_bytes());
         let mark = self.open(ctx, asked, &filter.page)?;
         let back = mark.as_ref().is_some_and(|mark| mark.back);
         let after = match &mark {

@@ -47,6 +47,10 @@ async fn sixty_items_forth_and_back() {
     back.reverse();
     assert_eq!(back, pages.iter().map(ids).collect::<Vec<_>>());
     assert_eq!(ids(&api.get("/invocations?limit=200").await.json), newest_first);
+    let small = api.get("/invocations?limit=1").await.json;
+    let cursor = small["page_info"]["next_cursor"].as_str().unwrap();
+    let rest = ids(&api.get(&format!("/invocations?limit=59&cursor={cursor}")).await.json);
+    assert_eq!(rest, newest_first[1..], "pages may have different sizes");
     let oldest = ids(&api.get("/invocations?%24orderby=created_at%20asc&limit=60").await.json);
     assert_eq!(oldest, newest_first.iter().rev().cloned().collect::<Vec<_>>());
 }

@@ -59,10 +59,15 @@ pub(super) const WORKFLOW: &str =
     "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~vendor.app.flow.v1~";
 
 pub(super) fn definition(address: &str) -> Value {
+    definition_of("default", address)
+}
+
+pub(super) fn definition_of(tenant: &str, address: &str) -> Value {
     let workflow = address.contains("workflow");
     let params = json!({"type": "object", "properties": {"do": {"type": "string"}, "amount": {"type": "number"}}});
     let mut document = json!({
         "entrypoint_id": address, "version": "1.0.0", "title": "Echo", "tags": ["test"],
+        "owner": {"owner_type": "tenant", "id": tenant, "tenant_id": tenant},
         "schema": {"params": params, "returns": {"type": "object"}, "errors": []},
         "traits": {
             "invocation": {"supported": ["sync", "async"], "default": "async"},

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{Api, FUNCTION, definition, refused};
+use super::support::{Api, FUNCTION, definition_of, refused};
 use crate::harness::{Options, keys};
 
 struct Two {
@@ -15,7 +15,8 @@ struct Two {
 /// An entrypoint and an ended invocation of acme, beside globex.
 async fn two() -> Two {
     let api = Api::with(Options { auth: keys(), ..Options::default() }, &["acme-developer", "globex-developer"]).await;
-    let registered = api.send(Method::POST, "/entrypoints", "acme-developer", Some(&definition(FUNCTION))).await;
+    let registered =
+        api.send(Method::POST, "/entrypoints", "acme-developer", Some(&definition_of("acme", FUNCTION))).await;
     assert_eq!(registered.status, 201, "{}", registered.text);
     let entrypoint = registered.json["id"].as_str().unwrap().to_owned();
     let activate = json!({"action": "activate"});
@@ -32,7 +33,7 @@ async fn two() -> Two {
 #[tokio::test]
 async fn a_foreign_tenant_finds_nothing() {
     let Two { api, entrypoint, invocation } = two().await;
-    let document = definition(FUNCTION);
+    let document = definition_of("globex", FUNCTION);
     let rows: [(Method, String, Option<Value>); 9] = [
         (Method::GET, format!("/entrypoints/{entrypoint}"), None),
         (Method::PUT, format!("/entrypoints/{entrypoint}"), Some(document.clone())),
