@@ -1,0 +1,225 @@
+//! Entrypoints over HTTP, with their code in real children of the real server.
+
+use serde_json::{Value, json};
+
+use crate::support::process::Servo;
+use crate::support::until;
+
+const FUNCTION: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~";
+const WORKFLOW: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~";
+
+/// A client of one server's API.
+struct Platform {
+    client: reqwest::Client,
+    base: String,
+}
+
+impl Platform {
+    fn of(servo: &Servo) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().build().expect("a client without certificates of its own");
+        Self { client, base: format!("{}/api/serverless-runtime/v1", servo.url) }
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let response = self.client.post(format!("{}{path}", self.base)).json(body).send().await.expect("an answer");
+        (response.status().as_u16(), response.json().await.expect("JSON"))
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        let response = self.client.get(format!("{}{path}", self.base)).send().await.expect("an answer");
+        (response.status().as_u16(), response.json().await.expect("JSON"))
+    }
+
+    /// Registers a definition and activates it.
+    async fn deploy(&self, definition: &Value) -> String {
+        let (status, registered) = self.post("/entrypoints", definition).await;
+        assert_eq!(status, 201, "{registered}");
+        let id = registered["id"].as_str().expect("an id");
+        let (status, active) = self.post(&format!("/entrypoints/{id}:status"), &json!({"action": "activate"})).await;
+        assert_eq!((status, &active["status"]), (200, &json!("active")), "{active}");
+        registered["entrypoint_id"].as_str().expect("an address").to_owned()
+    }
+
+    async fn start(&self, address: &str, mode: &str, params: Value) -> Value {
+        let body = json!({"entrypoint_id": address, "mode": mode, "params": params});
+        let (status, answer) = self.post("/invocations", &body).await;
+        assert_eq!(status, 201, "{answer}");
+        answer["record"].clone()
+    }
+
+    async fn until(&self, id: &str, status: &str) -> Value {
+        until(&format!("{id} is {status}"), async || {
+            let (_, record) = self.get(&format!("/invocations/{id}")).await;
+            (record["status"] == status).then_some(record)
+        })
+        .await
+    }
+
+    async fn timeline(&self, id: &str) -> Vec<String> {
+        let (status, page) = self.get(&format!("/invocations/{id}/timeline?limit=200")).await;
+        assert_eq!(status, 200, "{page}");
+        let items = page["items"].as_array().expect("a list").iter();
+        items.map(|event| event["event_type"].as_str().expect("a word").to_owned()).collect()
+    }
+}
+
+fn definition(kind: &str, name: &str, source: &str) -> Value {
+    let mut document = json!({
+        "entrypoint_id": format!("{kind}vendor.app.{name}.v1~"),
+        "version": "1.0.0",
+        "owner": {"owner_type": "tenant", "id": "default", "tenant_id": "default"},
+        "title": name,
+        "schema": {"params": {"type": "object"}, "returns": {"type": "object"}},
+        "traits": {
+            "invocation": {"supported": ["sync", "async"], "default": "async"},
+            "limits": {"timeout_seconds": 20, "memory_mb": 64, "cpu": 1.0},
+            "retry": {"max_attempts": 3, "initial_delay_ms": 10},
+        },
+        "implementation": {
+            "adapter": "gts.x.core.serverless.adapter.starlark.v1~", "kind": "code",
+            "code": {"language": "starlark", "source": source},
+        },
+    });
+    if kind == WORKFLOW {
+        document["traits"]["workflow"] = json!({
+            "compensation": {}, "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 1
+        });
+    }
+    document
+}
+
+fn id(record: &Value) -> &str {
+    record["invocation_id"].as_str().expect("an id")
+}
+
+/// SR-223, SR-234: the seed's two definitions, as they are written, for this tenant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_published_definitions_run_as_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let example = |text: &str, address: &str| {
+        let mut document: Value = serde_json::from_str(text).expect("JSON");
+        document["tenant_id"] = "default".into();
+        document["owner"] = json!({"owner_type": "tenant", "id": "default", "tenant_id": "default"});
+        document["entrypoint_id"] = address.into();
+        document
+    };
+    let tax = example(
+        include_str!("../../../../spec/gts/examples/function.json"),
+        &format!("{FUNCTION}vendor.app.billing.calculate_tax.v1~"),
+    );
+    let address = platform.deploy(&tax).await;
+    let record = platform.start(&address, "sync", json!({"invoice_id": "i1", "amount": 100.0})).await;
+    assert_eq!(record["status"], "succeeded", "{record}");
+    let near = |value: &Value, wanted: f64| value.as_f64().is_some_and(|value| (value - wanted).abs() < 1e-6);
+    assert!(near(&record["result"]["tax"], 10.0) && near(&record["result"]["total"], 110.0), "{record}");
+    assert!(record["observability"]["metrics"]["cpu_time_ms"].is_u64(), "{record}");
+
+    let order = example(
+        include_str!("../../../../spec/gts/examples/workflow.json"),
+        &format!("{WORKFLOW}vendor.app.orders.process_order.v1~"),
+    );
+    let (status, refused) = platform.post("/entrypoints:validate", &order).await;
+    assert_eq!(status, 422, "its handler is not there: {refused}");
+    let mut rollback = definition(FUNCTION, "orders.rollback_order", "def main(ctx, input):\n  return {}\n");
+    rollback["schema"]["params"] = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    platform.deploy(&rollback).await;
+    let address = platform.deploy(&order).await;
+    let record = platform.start(&address, "async", json!({"order_id": "o1", "customer_id": "c1"})).await;
+    let record = platform.until(id(&record), "succeeded").await;
+    assert_eq!(record["result"], json!({"status": "completed"}));
+}
+
+const APPROVAL: &str = r#"
+def reserve(order):
+    return {"reservation": "r-" + order}
+
+def main(ctx, input):
+    held = ctx.step("reserve", reserve, args = [input.order_id])
+    ctx.sleep(1)
+    approved = ctx.wait_signal("approval")
+    if not approved.yes:
+        ctx.fail("not approved", type = "gts.x.core.serverless.err.v1~vendor.app.orders.refused.v1~")
+    return {"reservation": held.reservation, "by": approved.by}
+"#;
+
+/// SR-226, SR-227, SR-232, SR-535: a workflow goes on after kill -9 of its server, and does nothing twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workflow_survives_the_death_of_its_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let address = platform.deploy(&definition(WORKFLOW, "orders.approve", APPROVAL)).await;
+    let run = platform.start(&address, "async", json!({"order_id": "7"})).await;
+    platform.until(id(&run), "suspended").await;
+    servo.kill();
+
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts again");
+    let platform = Platform::of(&servo);
+    let signal = json!({"signal_id": "s1", "name": "approval", "payload": {"yes": true, "by": "ada"}});
+    for _ in 0..2 {
+        let (status, answer) = platform.post(&format!("/invocations/{}:signal", id(&run)), &signal).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    let record = platform.until(id(&run), "succeeded").await;
+    assert_eq!(record["result"], json!({"reservation": "r-7", "by": "ada"}));
+    let told = platform.timeline(id(&run)).await;
+    for once in ["started", "step_started", "step_completed", "signal_received", "succeeded"] {
+        assert_eq!(told.iter().filter(|event| *event == once).count(), 1, "{once} in {told:?}");
+    }
+}
+
+/// SR-103, SR-108, SR-231: what a failed saga has done is taken back by the entrypoint it names, with what it needs for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_saga_is_taken_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let undo = "def main(ctx, input):\n  return {\"released\": input.workflow_state_snapshot.reserve.reservation}\n";
+    let mut rollback = definition(FUNCTION, "orders.undo", undo);
+    rollback["schema"]["params"] = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    let rollback = platform.deploy(&rollback).await;
+    let mut order = definition(WORKFLOW, "orders.approve", APPROVAL);
+    order["traits"]["workflow"]["compensation"]["on_failure"] = rollback.clone().into();
+    let address = platform.deploy(&order).await;
+    let run = platform.start(&address, "async", json!({"order_id": "8"})).await;
+    platform.until(id(&run), "suspended").await;
+    let refusal = json!({"signal_id": "s1", "name": "approval", "payload": {"yes": false, "by": "bob"}});
+    platform.post(&format!("/invocations/{}:signal", id(&run)), &refusal).await;
+    let record = platform.until(id(&run), "compensated").await;
+    assert_eq!(record["error"]["message"], "not approved", "{record}");
+    assert_eq!(record["error"]["error_type_id"], "gts.x.core.serverless.err.v1~vendor.app.orders.refused.v1~");
+    let (_, page) = platform.get("/invocations?%24filter=status%20eq%20%27succeeded%27").await;
+    let undone =
+        page["items"].as_array().expect("a list").iter().find(|item| item["entrypoint_id"] == rollback.as_str());
+    let undone = undone.unwrap_or_else(|| panic!("the handler's own run: {page}"));
+    assert_eq!(undone["result"], json!({"released": "r-8"}));
+    assert_eq!(undone["params"]["trigger"], "failure");
+}
+
+/// SR-029, SR-091: hostile code ends its own run with the limit named, and wrong code is not registered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_code_ends_only_its_own_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let bomb =
+        "def main(ctx, input):\n  text = \"x\" * 1024\n  for _ in range(40):\n    text = text + text\n  return {}\n";
+    let bomb = platform.deploy(&definition(FUNCTION, "hostile.bomb", bomb)).await;
+    let good = platform.deploy(&definition(FUNCTION, "good", "def main(ctx, input):\n  return {\"n\": 1}\n")).await;
+    let record = platform.start(&bomb, "sync", json!({})).await;
+    assert_eq!(record["status"], "failed", "{record}");
+    assert_eq!(record["error"]["category"], "resource_limit", "{record}");
+    assert_eq!(record["error"]["details"]["limit"], "memory_mb", "{record}");
+    let record = platform.start(&good, "sync", json!({})).await;
+    assert_eq!(record["result"], json!({"n": 1}));
+
+    let (status, refused) =
+        platform.post("/entrypoints", &definition(FUNCTION, "wrong", "def main(ctx, input)\n  return 1\n")).await;
+    assert_eq!(status, 422, "{refused}");
+    let location = &refused["issues"][0]["location"];
+    assert_eq!(location["path"], "$.implementation.code.source", "{refused}");
+    assert!(location["line"].is_u64() && location["column"].is_u64(), "{refused}");
+}
