@@ -16,7 +16,8 @@ async fn api() -> Api {
 async fn every_action_in_every_status() {
     let api = api().await;
     // Of a function and of a workflow: allowed actions with the status after them.
-    let rows: [(&str, &str, &str, &[&str], &[&str]); 4] = [
+    type Row = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+    let rows: [Row; 4] = [
         ("hang", "running", "", &["cancel"], &["cancel", "suspend"]),
         ("work", "succeeded", "", &["replay"], &["replay"]),
         ("fail", "failed", "", &["retry", "replay"], &["retry", "replay"]),

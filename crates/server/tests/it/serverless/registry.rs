@@ -27,7 +27,8 @@ async fn a_registration_is_a_draft_with_a_place() {
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;
     // (actions that lead there, what each action then gives; absent ones are 409), and what DELETE gives.
-    let rows: [(&[&str], &str, &[(&str, &str)], u16); 5] = [
+    type Row = (&'static [&'static str], &'static str, &'static [(&'static str, &'static str)], u16);
+    let rows: [Row; 5] = [
         (&[], "draft", &[("activate", "active")], 204),
         (&["activate"], "active", &[("deprecate", "deprecated"), ("disable", "disabled")], 409),
         (&["activate", "deprecate"], "deprecated", &[("disable", "disabled"), ("archive", "archived")], 204),
