@@ -97,7 +97,8 @@ async fn unknown_actions_and_invocations() {
         refused(&api.post(&format!("/invocations/{id}:signal"), &signal).await, 404, "not_found");
     }
     refused(&api.post(&format!("/invocations/{id}:explode"), &json!({})).await, 404, "not_found");
-    refused(&api.post(&format!("/invocations/{id}"), &json!({})).await, 404, "not_found");
+    refused(&api.server.post_text(&format!("{PREFIX}/invocations/{id}:explode"), "{").await, 404, "not_found");
+    refused(&api.server.post_text(&format!("{PREFIX}/invocations/{id}"), "").await, 405, "bad_request");
 }
 
 /// A run of a plan is not an invocation.

@@ -124,10 +124,10 @@ async fn unknown_ids_and_actions() {
         (Method::DELETE, "/entrypoints/ep_missing", None),
         (Method::POST, "/entrypoints/ep_missing:status", Some(&json!({"action": "activate"}))),
         (Method::POST, "/entrypoints/ep_missing:explode", Some(&json!({}))),
-        (Method::POST, "/entrypoints/ep_missing", Some(&json!({}))),
     ] {
         refused(&api.send(method, path, "", body).await, 404, "not_found");
     }
+    refused(&api.server.post_text(&format!("{PREFIX}/entrypoints/ep_1"), "").await, 405, "bad_request");
     let id = api.register(&document).await;
     for body in [json!({}), json!({"action": "explode"}), json!({"action": 7})] {
         let answer = api.post(&format!("/entrypoints/{id}:status"), &body).await;
