@@ -9,6 +9,7 @@ use super::schemas::reference;
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
+#[expect(clippy::needless_pass_by_value, reason = "callers write the schema in place")]
 fn content(kind: &str, schema: Value) -> Value {
     json!({kind: {"schema": schema}})
 }

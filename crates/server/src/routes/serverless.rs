@@ -1,6 +1,7 @@
 //! The serverless runtime API: entrypoints, their invocations, and the types that describe them. What is valid, possible and
 //! allowed is decided behind `RestRuntime`; here requests are read and answers written.
 
+mod action;
 mod bulk;
 mod entrypoints;
 mod fields;
@@ -19,7 +20,6 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::failures::PREFIX;
 use crate::request;
-use refused::{Answer, Refused};
 
 /// Paths are below the prefix. A `POST` to `{id}` is one of the actions `{id}:name`.
 pub(super) fn router(app: &App) -> Router<App> {
@@ -40,10 +40,4 @@ pub(super) fn router(app: &App) -> Router<App> {
     // Outside the limit: a call that waits for its run must not keep out what ends it.
     let waiting = calls.route("/invocations", post(invocations::start)).route("/invocations:bulk", post(bulk::control));
     Router::new().nest(PREFIX, waiting)
-}
-
-/// `ep_1:status` is the action `status` of `ep_1`.
-fn split_action(text: &str) -> Answer<(&str, &str)> {
-    let nothing = || Refused::not_found("an action is POST {id}:{action}; see /openapi.json for the actions there are");
-    text.rsplit_once(':').filter(|(id, action)| !id.is_empty() && !action.is_empty()).ok_or_else(nothing)
 }

@@ -14,7 +14,9 @@ use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shu
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources, Tls};
+use servo_store::Store;
 use servo_store::mem::MemStore;
+use servo_store_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
 use crate::lint;
@@ -29,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Arc<dyn Handlers>,
+    /// On SQLite instead of the memory store.
+    pub(crate) sqlite: bool,
     /// What the serverless runtime is told differently.
     pub(crate) platform: fn(&mut Platform),
 }
@@ -47,6 +51,7 @@ impl Default for Options {
             tls: None,
             clock: Arc::new(SystemClock),
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
+            sqlite: false,
             platform: |_| {},
         }
     }
@@ -88,10 +93,15 @@ impl Server {
 
     pub(crate) async fn with(options: Options) -> Self {
         let clock = options.clock.clone();
-        let store = MemStore::new(Arc::new(move || clock.now()), options.runtime.limits.clone(), [7; 32]);
+        let (limits, time) = (options.runtime.limits.clone(), Arc::new(move || clock.now()));
+        let store: Arc<dyn Store> = if options.sqlite {
+            Arc::new(SqliteStore::ephemeral(limits, time).unwrap())
+        } else {
+            Arc::new(MemStore::new(time, limits, [7; 32]))
+        };
         let tasks = Tasks::on_tokio();
         let runtime = Runtime::start(Parts {
-            store: Arc::new(store),
+            store,
             clock: options.clock,
             ids: Arc::new(Ids::from_os()),
             tasks: tasks.clone(),

@@ -4,6 +4,7 @@ mod control;
 mod lists;
 mod refusals;
 mod registry;
+mod sqlite;
 mod starts;
 mod support;
 mod tenancy;

@@ -11,8 +11,9 @@ use servo_entrypoint::validate::requests;
 use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, OwnerType};
 use servo_model::SecurityContext;
 
+use super::action::Action;
 use super::refused::{Answer, Refused};
-use super::{query, shown, split_action};
+use super::{query, shown};
 use crate::app::App;
 use crate::auth::{Developer, Viewer};
 use crate::body::Json;
@@ -100,16 +101,13 @@ pub(super) async fn remove(
 pub(super) async fn act(
     State(app): State<App>,
     Developer(ctx): Developer,
-    Path(text): Path<String>,
+    Action { id, .. }: Action,
     Json(document): Document,
 ) -> Answer<Body<Entrypoint>> {
-    let (id, "status") = split_action(&text)? else {
-        return Err(Refused::not_found("the action of an entrypoint is `:status`"));
-    };
     let action = requests::status_action(&Value::Object(document))?;
-    let address = address(&app, &ctx, id).await?;
+    let address = address(&app, &ctx, &id).await?;
     let entrypoint = app.serverless.update_entrypoint_status(&ctx, &address, action).await?;
-    audit(&ctx, &format!("entrypoint.{}", action.as_str()), id);
+    audit(&ctx, &format!("entrypoint.{}", action.as_str()), &id);
     Ok(Body(entrypoint))
 }
 

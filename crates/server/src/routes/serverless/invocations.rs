@@ -14,8 +14,9 @@ use servo_entrypoint::{
 };
 use servo_model::SecurityContext;
 
+use super::action::Action;
 use super::refused::{Answer, Refused};
-use super::{query, shown, split_action};
+use super::{query, shown};
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::Json;
@@ -107,14 +108,12 @@ pub(super) async fn show(
 pub(super) async fn act(
     State(app): State<App>,
     Operator(ctx): Operator,
-    Path(text): Path<String>,
+    Action { id, name }: Action,
     Json(document): Document,
 ) -> Answer<Response> {
-    let (id, action) = split_action(&text)?;
-    match action {
-        "control" => control(&app, &ctx, id, document).await,
-        "signal" => signal(&app, &ctx, id, document).await,
-        _ => Err(Refused::not_found("the actions of an invocation are `:control` and `:signal`")),
+    match name {
+        "signal" => signal(&app, &ctx, &id, document).await,
+        _ => control(&app, &ctx, &id, document).await,
     }
 }
 

@@ -16,7 +16,8 @@ async fn api() -> Api {
 async fn every_action_in_every_status() {
     let api = api().await;
     // Of a function and of a workflow: allowed actions with the status after them.
-    let rows: [(&str, &str, &str, &[&str], &[&str]); 4] = [
+    type Row = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+    let rows: [Row; 4] = [
         ("hang", "running", "", &["cancel"], &["cancel", "suspend"]),
         ("work", "succeeded", "", &["replay"], &["replay"]),
         ("fail", "failed", "", &["retry", "replay"], &["retry", "replay"]),
@@ -96,7 +97,8 @@ async fn unknown_actions_and_invocations() {
         refused(&api.post(&format!("/invocations/{id}:signal"), &signal).await, 404, "not_found");
     }
     refused(&api.post(&format!("/invocations/{id}:explode"), &json!({})).await, 404, "not_found");
-    refused(&api.post(&format!("/invocations/{id}"), &json!({})).await, 404, "not_found");
+    refused(&api.server.post_text(&format!("{PREFIX}/invocations/{id}:explode"), "{").await, 404, "not_found");
+    refused(&api.server.post_text(&format!("{PREFIX}/invocations/{id}"), "").await, 405, "bad_request");
 }
 
 /// A run of a plan is not an invocation.

@@ -27,7 +27,8 @@ async fn a_registration_is_a_draft_with_a_place() {
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;
     // (actions that lead there, what each action then gives; absent ones are 409), and what DELETE gives.
-    let rows: [(&[&str], &str, &[(&str, &str)], u16); 5] = [
+    type Row = (&'static [&'static str], &'static str, &'static [(&'static str, &'static str)], u16);
+    let rows: [Row; 5] = [
         (&[], "draft", &[("activate", "active")], 204),
         (&["activate"], "active", &[("deprecate", "deprecated"), ("disable", "disabled")], 409),
         (&["activate", "deprecate"], "deprecated", &[("disable", "disabled"), ("archive", "archived")], 204),
@@ -123,10 +124,10 @@ async fn unknown_ids_and_actions() {
         (Method::DELETE, "/entrypoints/ep_missing", None),
         (Method::POST, "/entrypoints/ep_missing:status", Some(&json!({"action": "activate"}))),
         (Method::POST, "/entrypoints/ep_missing:explode", Some(&json!({}))),
-        (Method::POST, "/entrypoints/ep_missing", Some(&json!({}))),
     ] {
         refused(&api.send(method, path, "", body).await, 404, "not_found");
     }
+    refused(&api.server.post_text(&format!("{PREFIX}/entrypoints/ep_1"), "").await, 405, "bad_request");
     let id = api.register(&document).await;
     for body in [json!({}), json!({"action": "explode"}), json!({"action": 7})] {
         let answer = api.post(&format!("/entrypoints/{id}:status"), &body).await;
