@@ -39,6 +39,10 @@ pub const FUNCTION_NAME_CHARS_MAX: usize = 64;
 pub const FUNCTION_DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 pub const VERSIONS_PER_FUNCTION_MAX: u64 = 10_000;
 pub const ALIASES_PER_FUNCTION_MAX: usize = 1_000;
+/// Keys that are neither revoked nor expired.
+pub const KEYS_PER_TENANT_MAX: usize = 1_000;
+/// Audit entries written together.
+pub const AUDIT_BATCH_MAX: usize = 500;
 /// A log line of user code; a longer one is cut.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Retries of one step that a plan may ask for.
