@@ -5,6 +5,7 @@
 
 mod admin;
 mod functions;
+mod identity;
 mod log;
 mod relay;
 mod work;

@@ -3,7 +3,9 @@
 //! commits.
 
 pub(crate) mod admin;
+pub(crate) mod audit;
 pub(crate) mod dispatch;
+pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod lines;
 pub(crate) mod log;

@@ -1,6 +1,7 @@
 //! The traits of `servo_store`: each call picks the thread and the function in `sql` that does the work.
 
 mod functions;
+mod identity;
 
 use std::path::Path;
 

@@ -8,8 +8,10 @@
 //! model: naive, obviously right, and what the others are compared with.
 
 pub mod admin;
+pub mod audit;
 pub mod dispatch;
 pub mod error;
+pub mod identity;
 pub mod lease;
 pub mod lines;
 pub mod log;
@@ -29,8 +31,10 @@ use std::sync::Arc;
 use servo_model::Timestamp;
 
 pub use admin::AdminStore;
+pub use audit::AuditStore;
 pub use dispatch::{DispatchChange, DispatchRow, WorkStore};
 pub use error::{Error, Result};
+pub use identity::IdentityStore;
 pub use lease::{AuthorityChange, AuthorityRow, Fence};
 pub use lines::LineStore;
 pub use log::{Append, Appended, Expected, LogStore, NewEvent, StoredEvent, StreamAppend};
@@ -40,9 +44,23 @@ pub use relay::RelayStore;
 pub use runs::{RunRow, RunStore, Scope};
 
 /// A whole store.
-pub trait Store: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore {}
+pub trait Store:
+    LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + IdentityStore + AuditStore + AdminStore
+{
+}
 
-impl<T: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + LineStore + AdminStore> Store for T {}
+impl<T> Store for T where
+    T: LogStore
+        + RunStore
+        + WorkStore
+        + RelayStore
+        + RegistryStore
+        + LineStore
+        + IdentityStore
+        + AuditStore
+        + AdminStore
+{
+}
 
 /// Where a store takes the time from. Embedded stores are given one; Postgres uses the database's clock unless a test
 /// injects another. Leases, timers and `emittedAt` are all judged by it.

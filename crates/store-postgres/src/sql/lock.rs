@@ -26,6 +26,10 @@ pub(crate) fn function(tenant: &TenantId, name: &FunctionName) -> i64 {
     number(&["function", tenant.as_str(), name.as_str()])
 }
 
+pub(crate) fn keys(tenant: &TenantId) -> i64 {
+    number(&["keys", tenant.as_str()])
+}
+
 pub(crate) fn runs<'a>(ids: impl IntoIterator<Item = &'a RunId>) -> Vec<i64> {
     let mut keys: Vec<_> = ids.into_iter().map(run).collect();
     keys.sort_unstable();

@@ -10,6 +10,7 @@ mod apply;
 mod coverage;
 mod functions;
 mod generate;
+mod identity;
 mod op;
 mod state;
 

@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 55] = [
+pub(crate) const METHODS: [&str; 65] = [
     "now",
     "append",
     "read_run",
@@ -47,6 +47,16 @@ pub(crate) const METHODS: [&str; 55] = [
     "remove_alias",
     "put_lines",
     "read_lines",
+    "put_key",
+    "find_key",
+    "list_keys",
+    "get_key",
+    "revoke_key",
+    "touch_key",
+    "trim_keys",
+    "put_audit",
+    "read_audit",
+    "trim_audit",
     "info",
     "secret",
     "quarantine",

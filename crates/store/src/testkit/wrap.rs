@@ -3,8 +3,10 @@
 //! The log is left to the wrapper, because that is where wrappers differ.
 
 mod functions;
+mod identity;
 
-/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `LineStore` and `AdminStore` for a wrapper with the methods
+/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `LineStore`, `IdentityStore`, `AuditStore` and
+/// `AdminStore` for a wrapper with the methods
 /// `fn inner(&self) -> &impl Store` (or `&dyn Store`) and
 /// `async fn around<T: Send>(&self, method: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T>`.
 /// Generics go in the brackets: `wrap_store!([S: Store + ?Sized] FaultyStore<S>)`, `wrap_store!([] Mine)`.
@@ -177,6 +179,7 @@ macro_rules! wrap_store {
         }
 
         $crate::wrap_functions!([$($generics)*] $wrapper);
+        $crate::wrap_identity!([$($generics)*] $wrapper);
 
         #[$crate::testkit::wrap::async_trait]
         impl<$($generics)*> $crate::AdminStore for $wrapper {
@@ -236,4 +239,4 @@ pub use async_trait::async_trait;
 pub use servo_canon::Digest;
 pub use servo_model::alert::{Alert, AlertCode};
 pub use servo_model::contract::Backlog;
-pub use servo_model::{AliasName, FunctionName, RunId, TenantId, Timestamp};
+pub use servo_model::{AliasName, AuditEntry, FunctionName, KeyId, RunId, TenantId, Timestamp};

@@ -119,6 +119,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
         Op::Function(op) => op.apply(store).await,
+        Op::Identity(op) => op.apply(store).await,
         _ => apply_rows(op, store, places).await,
     }
 }

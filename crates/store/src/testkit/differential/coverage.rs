@@ -61,7 +61,7 @@ const REFUSALS: [&str; 12] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 20] = [
+const MUST_SHOW: [&str; 26] = [
     "read_run",
     "snapshot_at",
     "read_log",
@@ -82,6 +82,12 @@ const MUST_SHOW: [&str; 20] = [
     "get_alias",
     "list_aliases",
     "read_lines",
+    "find_key",
+    "list_keys",
+    "get_key",
+    "trim_keys",
+    "read_audit",
+    "trim_audit",
 ];
 
 impl Coverage {

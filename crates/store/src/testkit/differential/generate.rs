@@ -2,6 +2,7 @@
 //! operations meet. The model is asked where things stand, because blind guesses are nearly always refused.
 
 mod functions;
+mod identity;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -214,6 +215,9 @@ pub(super) async fn next(
     }
     if world.rng.one_in(6) {
         return Op::Function(functions::next(&mut world));
+    }
+    if world.rng.one_in(10) {
+        return Op::Identity(identity::next(&mut world, clock));
     }
     if let Some(repeated) = world.memory.append.clone()
         && world.rng.one_in(12)

@@ -7,6 +7,7 @@ use servo_model::alert::AlertCode;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 
 use super::functions::FunctionOp;
+use super::identity::IdentityOp;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -153,6 +154,7 @@ pub(super) enum Op {
         limit: u32,
     },
     Function(FunctionOp),
+    Identity(IdentityOp),
     Import {
         row: RunRow,
         events: Vec<StoredEvent>,
@@ -252,6 +254,7 @@ impl Op {
             Op::DeleteRun { .. } => "delete_run",
             Op::TrimSystem { .. } => "trim_system",
             Op::Function(op) => op.kind(),
+            Op::Identity(op) => op.kind(),
             Op::Import { .. } => "import_run",
         }
     }
