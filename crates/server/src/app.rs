@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use axum::Router;
+use servo_model::{KeyId, Timestamp};
 use servo_runtime::{Runtime, Shutdown};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore, mpsc};
 
+use crate::audit::Recorder;
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
 use crate::host::FunctionHost;
+use crate::identity::StoredKeys;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::routes;
@@ -31,7 +34,12 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct App {
     pub(crate) runtime: Runtime,
-    pub(crate) auth: Arc<Auth>,
+    pub(crate) auth: Auth,
+    /// Keys of the store.
+    pub(crate) keys: StoredKeys,
+    /// Uses of keys, until somebody writes them down.
+    pub(crate) key_uses: Arc<Mutex<Option<mpsc::Receiver<(KeyId, Timestamp)>>>>,
+    pub(crate) recorder: Recorder,
     pub(crate) plan_sources: Arc<PlanSources>,
     pub(crate) host: Arc<dyn FunctionHost>,
     pub(crate) config: Arc<ServerConfig>,
@@ -63,7 +71,10 @@ impl std::fmt::Debug for App {
 
 impl App {
     pub async fn new(parts: Parts) -> Result<Self, servo_store::Error> {
-        let secret = parts.runtime.engine().store().secret().await?;
+        let store = parts.runtime.engine().store();
+        let secret = store.secret().await?;
+        let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
+        let recorder = Recorder::new(store.clone());
         Ok(Self {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
@@ -72,7 +83,10 @@ impl App {
             cursors: CursorKey::new(secret),
             metrics: Metrics::install(),
             runtime: parts.runtime,
-            auth: Arc::new(parts.auth),
+            auth: parts.auth,
+            keys,
+            key_uses: Arc::new(Mutex::new(Some(key_uses))),
+            recorder,
             plan_sources: Arc::new(parts.plan_sources),
             host: parts.host,
             config: Arc::new(parts.config),

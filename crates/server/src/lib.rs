@@ -5,12 +5,14 @@
 //! `sse`), and how no is said (`error`). The environment is not read here: whoever builds a `Config` passes it in.
 
 mod app;
+mod audit;
 pub mod auth;
 mod body;
 pub mod config;
 mod cursor;
 mod error;
 pub mod host;
+pub mod identity;
 mod metrics;
 mod params;
 mod plan_source;
