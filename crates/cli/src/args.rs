@@ -3,6 +3,7 @@
 //! Every command shows an example before anything else; a test parses each of them.
 
 mod functions;
+mod keys;
 mod local;
 mod runs;
 mod runtime;
@@ -17,6 +18,7 @@ pub use functions::{
     AliasArgs, CallbackArg, CallbacksCommand, ExecutionArg, ExecutionListArgs, ExecutionsCommand, FailArgs,
     FunctionArg, FunctionListArgs, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, StopArgs, SucceedArgs,
 };
+pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
 pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use runs::{
     DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
@@ -141,6 +143,12 @@ pub enum Command {
     /// Look after the store: size, backup, verification, retention
     #[command(before_help = "Example:\n  servo store info")]
     Store(StoreArgs),
+    /// Make, list and end keys
+    #[command(subcommand, visible_alias = "key", before_help = "Example:\n  servo keys create ci --role operator")]
+    Keys(KeysCommand),
+    /// Who did what, and who was refused
+    #[command(subcommand, before_help = "Example:\n  servo audit list --outcome denied")]
+    Audit(AuditCommand),
     /// Conditions that an operator should see
     #[command(visible_alias = "alert", before_help = "Example:\n  servo alerts --limit 20")]
     Alerts(AlertsArgs),

@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 pub(crate) mod dead_letters;
 pub mod doctor;
 pub(crate) mod functions;
+pub(crate) mod keys;
 pub(crate) mod runs;
 pub(crate) mod runtime;
 pub(crate) mod store;

@@ -41,6 +41,8 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Callbacks(command) => commands::functions::callbacks(&session(&global)?, command).await?,
         Command::Runtime(command) => return runtime(&global, command).await,
         Command::Store(args) => return store(&global, args).await,
+        Command::Keys(command) => commands::keys::run(&session(&global)?, command).await?,
+        Command::Audit(command) => commands::keys::audit(&session(&global)?, command).await?,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
         Command::DeadLetters(command) => commands::dead_letters::run(&session(&global)?, command).await?,
         Command::Version => commands::version::run(&global).await?,
@@ -125,6 +127,7 @@ async fn store(global: &Global, args: StoreArgs) -> Result<Next, Failure> {
 fn has_ids(command: &Command) -> bool {
     match command {
         Command::Runs(RunsCommand::Export(_)) => false,
+        Command::Keys(_) | Command::Audit(_) => true,
         Command::Runs(_) | Command::Alerts(_) | Command::DeadLetters(DeadLettersCommand::List(_)) => true,
         Command::Functions(command) => !matches!(command, FunctionsCommand::Remove(_) | FunctionsCommand::Logs(_)),
         Command::Executions(command) => matches!(command, ExecutionsCommand::List(_) | ExecutionsCommand::Get(_)),
