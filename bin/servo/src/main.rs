@@ -5,6 +5,7 @@
 
 mod config;
 mod dev;
+mod dev_key;
 mod doctor;
 mod folder;
 mod functions;
