@@ -72,3 +72,24 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     writeln!(out, "{text}")?;
     out.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_owner_reads_it_whatever_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join(FILE), folder.path().join("other"));
+        fs::write(&other, "untouched").unwrap();
+        std::os::unix::fs::symlink(&other, &file).unwrap();
+        for text in ["one", "two"] {
+            write(&file, text).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap().trim(), text);
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_to_string(&other).unwrap(), "untouched");
+    }
+}

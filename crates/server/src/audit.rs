@@ -20,7 +20,7 @@ use crate::request::{Peer, RequestInfo};
 use actions::{Action, Recorded};
 
 pub(crate) use note::Note;
-pub(crate) use recorder::{Recorder, Work};
+pub(crate) use recorder::Recorder;
 
 /// The reason of an entry whose caller went away before there was an answer.
 const CALLER_GONE: &str = "CALLER_GONE";
@@ -35,6 +35,8 @@ struct Watched<'a> {
     info: RequestInfo,
     peer: Option<Peer>,
     answered: bool,
+    /// An entry that is being written.
+    unwritten: Option<AuditEntry>,
 }
 
 /// Around every route.
@@ -52,10 +54,19 @@ pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Ne
         info: request.extensions().get::<RequestInfo>().cloned().unwrap_or_default(),
         peer: request.extensions().get::<Peer>().copied(),
         answered: false,
+        unwritten: None,
     };
     let response = next.run(request).await;
     watched.answered = true;
-    watched.record(&response).await;
+    if let Some(entry) = watched.record(&response) {
+        watched.unwritten = Some(entry.clone());
+        match watched.action.recorded {
+            Recorded::Before => app.recorder.before(entry).await,
+            Recorded::Behind | Recorded::IfDenied => app.recorder.behind(entry).await,
+        }
+        watched.unwritten = None;
+    }
+    drop(watched);
     response
 }
 
@@ -66,29 +77,27 @@ fn object_in_path(route: &str, path: &str) -> String {
 }
 
 impl Watched<'_> {
-    async fn record(&self, response: &Response) {
+    /// The entry of something that was done. Others are on their way already: nobody waits for them.
+    fn record(&self, response: &Response) -> Option<AuditEntry> {
         let status = response.status();
         let noted = self.note.read();
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let recorder = &self.app.recorder;
         if denied {
-            return recorder.denied(self.entry(AuditOutcome::Denied, reason(response)));
+            recorder.denied(self.entry(AuditOutcome::Denied, reason(response)));
+            return None;
         }
         if self.action.recorded == Recorded::IfDenied || status == StatusCode::METHOD_NOT_ALLOWED {
-            return;
+            return None;
         }
         if status.is_client_error() || status.is_server_error() {
             // Before anybody is known there is nobody who has tried.
             if noted.caller.is_some() {
                 recorder.failed(self.entry(AuditOutcome::Failed, reason(response)));
             }
-        } else if !noted.unchanged {
-            let entry = self.entry(AuditOutcome::Allowed, None);
-            match self.action.recorded {
-                Recorded::Before => recorder.before(entry).await,
-                Recorded::Behind | Recorded::IfDenied => recorder.behind(entry).await,
-            }
+            return None;
         }
+        (!noted.unchanged).then(|| self.entry(AuditOutcome::Allowed, None))
     }
 
     fn entry(&self, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {
@@ -120,6 +129,10 @@ impl Watched<'_> {
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
+        if let Some(entry) = self.unwritten.take() {
+            // Written twice is written once.
+            self.app.recorder.later(entry);
+        }
         if !self.answered && self.action.recorded != Recorded::IfDenied && self.note.read().caller.is_some() {
             self.app.recorder.failed(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
         }

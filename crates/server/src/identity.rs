@@ -48,6 +48,12 @@ pub struct SignedRequest<'a> {
     pub(crate) body: &'a [u8],
 }
 
+impl std::fmt::Debug for SignedRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SignedRequest({})", self.access_key())
+    }
+}
+
 impl SignedRequest<'_> {
     pub fn access_key(&self) -> &str {
         self.signed.access_key

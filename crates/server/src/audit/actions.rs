@@ -24,10 +24,9 @@ pub(crate) struct Action {
 
 impl Action {
     /// For what nobody has declared: nothing that changes something goes unseen.
-    pub(super) const UNDECLARED: Action =
-        Action { name: "undeclared", object_kind: "route", recorded: Recorded::Before };
+    pub(super) const UNDECLARED: Action = Action { name: "undeclared", object_kind: "route", recorded: Before };
     /// The same for what changes nothing.
-    pub(super) const READ: Action = Action { name: "read", object_kind: "route", recorded: Recorded::IfDenied };
+    pub(super) const READ: Action = Action { name: "read", object_kind: "route", recorded: IfDenied };
 }
 
 const fn row(
@@ -162,10 +161,10 @@ mod tests {
         for (method, route, action) in ACTIONS {
             let by_handlers = ["execution.checkpoint", "callback.heartbeat"].contains(&action.name);
             if *method != "GET" && !by_handlers {
-                assert_ne!(action.recorded, Recorded::IfDenied, "{method} {route}");
+                assert_ne!(action.recorded, IfDenied, "{method} {route}");
             }
         }
-        assert_eq!(of(&Method::POST, "/nowhere").recorded, Recorded::Before);
+        assert_eq!(of(&Method::POST, "/nowhere").recorded, Before);
         assert_eq!(of(&Method::HEAD, "/v1/runs").name, "run.read");
     }
 }

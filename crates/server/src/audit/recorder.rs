@@ -54,6 +54,14 @@ impl Recorder {
         let _ = self.queue.send(Item::Entry(Box::new(entry))).await;
     }
 
+    /// For somebody who cannot wait.
+    pub(crate) fn later(&self, entry: AuditEntry) {
+        if self.queue.try_send(Item::Entry(Box::new(entry.clone()))).is_err() {
+            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = &entry;
+            tracing::error!(%id, %tenant_id, actor, action, object_id, "an audit entry found no room in the queue");
+        }
+    }
+
     /// Nobody waits for these, and there may be many.
     pub(crate) fn denied(&self, entry: AuditEntry) {
         let Some(entry) = self.throttle.admit(entry) else { return };

@@ -187,8 +187,8 @@ async fn a_repeated_request_is_one_change() {
     body["runRequestId"] = json!("same");
     assert_eq!(send(&server, ("POST", "/v1/runs"), "acme-operator", "first", Some(&body)).await.status, 201);
     assert_eq!(send(&server, ("POST", "/v1/runs"), "acme-operator", "second", Some(&body)).await.status, 200);
-    let last =
-        send(&server, ("POST", "/v1/keys"), "acme-admin", "last", Some(&json!({"name": "k", "roles": ["viewer"]})));
+    let key = json!({"name": "k", "roles": ["viewer"]});
+    let last = send(&server, ("POST", "/v1/keys"), "acme-admin", "last", Some(&key));
     assert_eq!(last.await.status, 201);
     entry(&server, "first").await;
     entry(&server, "last").await;
