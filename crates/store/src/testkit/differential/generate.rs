@@ -213,10 +213,10 @@ pub(super) async fn next(
     if world.rng.one_in(2) {
         return other(&mut world).await;
     }
-    if world.rng.one_in(6) {
+    if world.rng.one_in(5) {
         return Op::Function(functions::next(&mut world));
     }
-    if world.rng.one_in(10) {
+    if world.rng.one_in(7) {
         return Op::Identity(identity::next(&mut world, clock));
     }
     if let Some(repeated) = world.memory.append.clone()

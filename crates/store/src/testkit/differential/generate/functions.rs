@@ -14,7 +14,7 @@ pub(super) fn next(world: &mut World<'_>) -> FunctionOp {
     let (tenant, name) = (tenant(mostly_first(world, &TENANTS)), function(mostly_first(world, &FUNCTIONS)));
     let alias = alias(mostly_first(world, &ALIASES));
     let run = mostly_first(world, &RUNS);
-    match world.rng.below(18) {
+    match world.rng.below(24) {
         0..=4 => {
             let document = format!("{{\"b\": {}, \"a\": null}}", world.rng.below(3));
             FunctionOp::Put { tenant, name, document }
@@ -33,10 +33,10 @@ pub(super) fn next(world: &mut World<'_>) -> FunctionOp {
         }
         8 => FunctionOp::Remove { tenant, name },
         9..=11 => FunctionOp::PutAlias { tenant, name, alias, version: 1 + world.rng.below(2) },
-        12 => FunctionOp::GetAlias { tenant, name, alias },
-        13 => FunctionOp::Aliases { tenant, name },
+        12 | 18 | 19 => FunctionOp::GetAlias { tenant, name, alias },
+        13 | 23 => FunctionOp::Aliases { tenant, name },
         14 => FunctionOp::RemoveAlias { tenant, name, alias },
-        15 => {
+        15 | 20..=22 => {
             let after = world.rng.below(3);
             FunctionOp::ReadLines { scope: world.scope(), run_id: run_id(run), after, limit: world.limit() }
         }

@@ -5,8 +5,10 @@ use servo_model::AuditOutcome;
 use super::super::identity::IdentityOp;
 use super::{TENANTS, World};
 use crate::audit::AuditQuery;
+use crate::runs::Scope;
 use crate::testkit::clock::ManualClock;
 use crate::testkit::conformance::{audit, identity};
+use crate::testkit::fixtures::tenant;
 
 /// Few keys, each always of the same tenant, so that operations meet.
 const KEYS: u64 = 5;
@@ -16,7 +18,9 @@ pub(super) fn next(world: &mut World<'_>, clock: &ManualClock) -> IdentityOp {
     let number = world.rng.below(KEYS) as u32;
     let owner = TENANTS[number as usize % TENANTS.len()];
     let id = identity::id(number);
-    match world.rng.below(16) {
+    // Mostly as somebody who can see it.
+    let scope = if world.rng.one_in(2) { Scope::Tenant(tenant(owner)) } else { world.scope() };
+    match world.rng.below(20) {
         0..=3 => {
             let mut key = identity::key(number, owner, clock);
             key.expires_at = if world.rng.one_in(2) { Some(world.near()) } else { None };
@@ -27,8 +31,8 @@ pub(super) fn next(world: &mut World<'_>, clock: &ManualClock) -> IdentityOp {
             let before = if world.rng.one_in(2) { Some(id) } else { None };
             IdentityOp::List { scope: world.scope(), before, limit: world.limit() }
         }
-        6 => IdentityOp::Get { scope: world.scope(), id },
-        7 => IdentityOp::Revoke { scope: world.scope(), id, at: world.near() },
+        6 | 18 | 19 => IdentityOp::Get { scope, id },
+        7 | 16 | 17 => IdentityOp::Revoke { scope, id, at: world.near() },
         8 => IdentityOp::Touch { id, at: world.near() },
         9 => IdentityOp::TrimKeys { before: world.near(), limit: world.limit() },
         10..=12 => {
