@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use axum::Router;
-use servo_model::{KeyId, Timestamp};
 use servo_runtime::{Runtime, Shutdown};
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::audit::Recorder;
 use crate::auth::Auth;
@@ -13,6 +12,7 @@ use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
 use crate::host::FunctionHost;
 use crate::identity::StoredKeys;
+use crate::identity::keys::KeyUses;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::routes;
@@ -38,7 +38,7 @@ pub struct App {
     /// Keys of the store.
     pub(crate) keys: StoredKeys,
     /// Uses of keys, until somebody writes them down.
-    pub(crate) key_uses: Arc<Mutex<Option<mpsc::Receiver<(KeyId, Timestamp)>>>>,
+    pub(crate) key_uses: Arc<Mutex<Option<KeyUses>>>,
     pub(crate) recorder: Recorder,
     pub(crate) plan_sources: Arc<PlanSources>,
     pub(crate) host: Arc<dyn FunctionHost>,

@@ -13,7 +13,7 @@ use servo_model::{Role, TenantId, Timestamp};
 
 use crate::sigv4::Signed;
 
-pub use keys::{NewKey, StoredKeys};
+pub use keys::{KeyUses, NewKey, StoredKeys};
 
 /// Somebody whose credentials are good.
 #[derive(Debug, Clone, PartialEq, Eq)]

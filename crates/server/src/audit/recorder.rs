@@ -56,8 +56,10 @@ impl Recorder {
 
     /// For somebody who cannot wait.
     pub(crate) fn later(&self, entry: AuditEntry) {
-        if self.queue.try_send(Item::Entry(Box::new(entry.clone()))).is_err() {
-            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = &entry;
+        let refused =
+            self.queue.try_send(Item::Entry(Box::new(entry))).err().map(mpsc::error::TrySendError::into_inner);
+        if let Some(Item::Entry(entry)) = refused {
+            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = *entry;
             tracing::error!(%id, %tenant_id, actor, action, object_id, "an audit entry found no room in the queue");
         }
     }

@@ -23,6 +23,9 @@ const REMEMBERED_MAX: usize = 10_000;
 /// Uses that wait to be noted. What does not fit is noted at a later use.
 const USES_MAX: usize = 1_024;
 
+/// Keys that were used, and when.
+pub type KeyUses = mpsc::Receiver<(KeyId, Timestamp)>;
+
 /// What somebody asks for.
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -58,8 +61,8 @@ impl std::fmt::Debug for StoredKeys {
 }
 
 impl StoredKeys {
-    /// With the uses that somebody should write down (see [`note_uses`]).
-    pub async fn new(store: Arc<dyn Store>) -> Result<(Self, mpsc::Receiver<(KeyId, Timestamp)>), Error> {
+    /// With the uses that somebody should write down.
+    pub async fn new(store: Arc<dyn Store>) -> Result<(Self, KeyUses), Error> {
         let seal = Arc::new(SecretSeal::new(&store.secret().await?));
         let (uses, noted) = mpsc::channel(USES_MAX);
         Ok((Self { store, seal, remembered: Arc::default(), uses }, noted))
@@ -174,7 +177,7 @@ impl Authenticator for StoredKeys {
 }
 
 /// Writes down that keys were used, until nobody can use one any more.
-pub(crate) async fn note_uses(store: Arc<dyn Store>, mut uses: mpsc::Receiver<(KeyId, Timestamp)>) {
+pub(crate) async fn note_uses(store: Arc<dyn Store>, mut uses: KeyUses) {
     while let Some((id, at)) = uses.recv().await {
         if let Err(error) = store.touch_key(&id, at).await {
             tracing::debug!(%error, "the use of a key was not noted");

@@ -12,7 +12,7 @@ fn new(expires_at: Option<Timestamp>) -> NewKey {
     NewKey { tenant, name, roles: vec![Role::Operator, Role::Operator], created_by, expires_at, access: false }
 }
 
-async fn keys() -> (Arc<dyn Store>, StoredKeys, mpsc::Receiver<(KeyId, Timestamp)>) {
+async fn keys() -> (Arc<dyn Store>, StoredKeys, KeyUses) {
     let store: Arc<dyn Store> = Arc::new(MemStore::new(Arc::new(|| at(0)), Limits::default(), [7; 32]));
     let (keys, uses) = StoredKeys::new(store.clone()).await.unwrap();
     (store, keys, uses)
