@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use servo_embedded::Servo;
+use servo_runtime::serverless::{Platform, Serverless};
 use servo_runtime::{Shutdown, Tasks};
 use servo_sdk::{DurableContext, DurableError};
 use servo_server::auth::Auth;
@@ -32,7 +33,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let address = listener.local_addr()?.to_string();
         let config = ServerConfig::default();
+        let platform = Platform::new(servo.runtime().engine());
         let app = App::new(servo_server::Parts {
+            serverless: Arc::new(Serverless::new(servo.runtime().executions().clone(), platform)),
             runtime: servo.runtime().clone(),
             auth: Auth::Development,
             plan_sources: PlanSources::new(&[], 1 << 20)?,

@@ -9,7 +9,7 @@ use servo_store_sqlite::SqliteStore;
 
 use crate::functions::Given;
 use crate::ready::Announcement;
-use crate::{config, log, sample, start};
+use crate::{config, dev_key, log, sample, start};
 
 pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     let mut config = config::load(None)?;
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     if args.reset {
         reset(&data_dir)?;
     }
-    config.store = StoreConfig::Sqlite { path: data_dir };
+    config.store = StoreConfig::Sqlite { path: data_dir.clone() };
     let announcement = if args.ready_json {
         Announcement::Json { ephemeral: args.ephemeral }
     } else {
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
         for function in &given {
             function.begin(runtime, handlers).await?;
         }
-        Ok(())
+        Ok(Some(dev_key::ensure(runtime, &data_dir).await?))
     })
     .await
 }
@@ -61,8 +61,9 @@ fn reset(folder: &std::path::Path) -> Result<(), Failure> {
     if let Err(error @ servo_store::Error::InUse { .. }) = opened {
         return Err(crate::stores::refused(&folder.display().to_string(), error));
     }
-    for suffix in ["", "-wal", "-shm"] {
-        let path = folder.join(format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
+    let database = ["", "-wal", "-shm"].map(|suffix| format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
+    for name in database.iter().map(String::as_str).chain([dev_key::FILE]) {
+        let path = folder.join(name);
         if path.exists() {
             std::fs::remove_file(&path).map_err(|error| failed(&error))?;
         }

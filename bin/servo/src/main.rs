@@ -6,6 +6,7 @@
 mod code;
 mod config;
 mod dev;
+mod dev_key;
 mod doctor;
 mod folder;
 mod functions;

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use serde_json::json;
 use servo_server::config::{Config, StoreConfig};
 
+use crate::dev_key::DevKey;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Announcement {
     /// One line of JSON on stdout.
@@ -20,6 +22,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) encrypted: bool,
     pub(crate) config: &'a Config,
+    pub(crate) key: Option<DevKey>,
 }
 
 impl Ready<'_> {
@@ -56,14 +59,25 @@ impl Ready<'_> {
             StoreConfig::Sqlite { path } => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
             StoreConfig::Postgres { .. } => None,
         };
-        json!({"event": "ready", "api": api, "metrics": format!("{api}/metrics"), "dataDir": data_dir,
-            "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")})
+        let mut line = json!({"event": "ready", "api": api, "metrics": format!("{api}/metrics"), "dataDir": data_dir,
+            "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+        if let Some(key) = &self.key {
+            line["key"] = json!(key.text);
+        }
+        line
     }
 
     fn banner(&self, api: &str, ephemeral: bool) -> String {
         let data = if ephemeral { "temporary, removed at the end".to_owned() } else { self.store() };
+        let auth = match &self.key {
+            Some(DevKey { text, is_new: true, file }) => {
+                format!("none needed on this machine; key {text} (also in {})", file.display())
+            }
+            Some(DevKey { file, .. }) => format!("none needed on this machine; a key is in {}", file.display()),
+            None => "none: this machine only".to_owned(),
+        };
         format!(
-            "Servo {version}\n\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  Auth     none: this machine only\n\n\
+            "Servo {version}\n\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  Auth     {auth}\n\n\
              Start a run:\n  curl -s {api}/v1/runs -d '{hello}'\nLook at it:\n  servo runs list --server {api}\n\nCtrl-C stops.\n",
             hello = hello(),
             version = env!("CARGO_PKG_VERSION"),

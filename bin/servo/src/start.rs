@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::code::{self, AllHandlers};
+use crate::dev_key::DevKey;
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
 use crate::stores::Opened;
@@ -29,14 +30,14 @@ pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
     let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
-    run(config, announcement, async |_, _| Ok(())).await
+    run(config, announcement, async |_, _| Ok(None)).await
 }
 
-/// The whole life of a server. `begun` is called with the runtime once everything answers.
+/// The whole life of a server. `begun` is called with the runtime once everything answers, and may have a key to announce.
 pub(crate) async fn run(
     config: Config,
     announcement: Announcement,
-    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers) -> Result<(), Failure>,
+    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers) -> Result<Option<DevKey>, Failure>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
@@ -85,8 +86,8 @@ pub(crate) async fn run(
         async move { serve(listener, tls, app, &connections).await }
     });
     until_ready(&runtime).await;
-    begun(&runtime, &handlers).await?;
-    Ready { address, encrypted, config: &config }.announce(announcement);
+    let key = begun(&runtime, &handlers).await?;
+    Ready { address, encrypted, config: &config, key }.announce(announcement);
 
     let code = signals.first().await;
     tracing::info!("stopping; a second signal ends the process at once");

@@ -5,6 +5,7 @@
 mod entrypoints;
 mod functions;
 mod invocations;
+mod keys;
 mod local;
 mod runs;
 mod runtime;
@@ -26,6 +27,7 @@ pub use invocations::{
     BulkArgs, CountsArgs, InvocationArg, InvocationListArgs, InvocationRetryArgs, InvocationSignalArgs,
     InvocationStartArgs, InvocationsCommand, TimelineArgs,
 };
+pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
 pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use runs::{
     DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
@@ -160,6 +162,12 @@ pub enum Command {
     /// Look after the store: size, backup, verification, retention
     #[command(before_help = "Example:\n  servo store info")]
     Store(StoreArgs),
+    /// Make, list and end keys
+    #[command(subcommand, visible_alias = "key", before_help = "Example:\n  servo keys create ci --role operator")]
+    Keys(KeysCommand),
+    /// Who did what, and who was refused
+    #[command(subcommand, before_help = "Example:\n  servo audit list --outcome denied")]
+    Audit(AuditCommand),
     /// Conditions that an operator should see
     #[command(visible_alias = "alert", before_help = "Example:\n  servo alerts --limit 20")]
     Alerts(AlertsArgs),

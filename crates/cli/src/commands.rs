@@ -6,6 +6,7 @@ pub mod doctor;
 pub(crate) mod entrypoints;
 pub(crate) mod functions;
 pub(crate) mod invocations;
+pub(crate) mod keys;
 pub(crate) mod runs;
 pub(crate) mod runtime;
 pub(crate) mod store;

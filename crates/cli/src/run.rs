@@ -43,6 +43,8 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Callbacks(command) => commands::functions::callbacks(&session(&global)?, command).await?,
         Command::Runtime(command) => return runtime(&global, command).await,
         Command::Store(args) => return store(&global, args).await,
+        Command::Keys(command) => commands::keys::run(&session(&global)?, command).await?,
+        Command::Audit(command) => commands::keys::audit(&session(&global)?, command).await?,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
         Command::DeadLetters(command) => commands::dead_letters::run(&session(&global)?, command).await?,
         Command::Version => commands::version::run(&global).await?,
@@ -127,6 +129,7 @@ async fn store(global: &Global, args: StoreArgs) -> Result<Next, Failure> {
 fn has_ids(command: &Command) -> bool {
     match command {
         Command::Runs(RunsCommand::Export(_)) => false,
+        Command::Keys(_) | Command::Audit(_) => true,
         Command::Runs(_) | Command::Alerts(_) | Command::DeadLetters(DeadLettersCommand::List(_)) => true,
         Command::Entrypoints(command) => !matches!(command, EntrypointsCommand::Delete(_)),
         Command::Invocations(command) => !matches!(

@@ -5,6 +5,7 @@ mod dead_letters;
 mod doctor;
 mod event;
 mod functions;
+mod keys;
 mod runs;
 mod runtime;
 mod serverless;

@@ -30,6 +30,7 @@ codes! {
     RUN_NOT_FOUND, 404, "No such run";
     FUNCTION_NOT_FOUND, 404, "No such function";
     FUNCTION_IN_USE, 409, "Runs of the function have not ended";
+    KEY_NOT_FOUND, 404, "No such key";
     STEP_NOT_FOUND, 404, "No such step in this run";
     NOT_FOUND, 404, "Nothing is here";
     METHOD_NOT_ALLOWED, 405, "This address does not answer that method";

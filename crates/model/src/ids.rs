@@ -71,6 +71,17 @@ fn check_alias(kind: &str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// `key_` and something, so that nothing else is taken for one.
+fn check_key(kind: &str, text: &str) -> Result<(), Invalid> {
+    check_plain(kind, text)?;
+    if text.len() <= KEY_PREFIX.len() || !text.starts_with(KEY_PREFIX) {
+        return Err(Invalid::new("", format!("a {kind} begins with `{KEY_PREFIX}`")));
+    }
+    Ok(())
+}
+
+const KEY_PREFIX: &str = "key_";
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $check:ident) => {
         $(#[$doc])*
@@ -138,6 +149,9 @@ text_id!(
 text_id!(
     /// A name for one version of a function, which may be pointed at another one.
     AliasName, "function alias", check_alias);
+text_id!(
+    /// A key that callers show, by its public name. It also names the caller wherever the key is used.
+    KeyId, "key id", check_key);
 text_id!(PlanId, "plan id", check_name);
 text_id!(
     /// Project, environment and other names inside a tenant.
@@ -161,13 +175,24 @@ impl RunId {
 
     /// A new id: `inv_`, 12 hex digits of milliseconds and 20 of randomness, so ids sort by time and inserts cluster.
     pub fn new(now: crate::Timestamp, random: [u8; 10]) -> Self {
-        use fmt::Write as _;
-        let mut text = format!("inv_{:012x}", now.as_millis().max(0));
-        for byte in random {
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text.into())
+        Self(time_ordered("inv_", now, random).into())
     }
+}
+
+impl KeyId {
+    /// A new id, made as a run's.
+    pub fn new(now: crate::Timestamp, random: [u8; 10]) -> Self {
+        Self(time_ordered(KEY_PREFIX, now, random).into())
+    }
+}
+
+fn time_ordered(prefix: &str, now: crate::Timestamp, random: [u8; 10]) -> String {
+    use fmt::Write as _;
+    let mut text = format!("{prefix}{:012x}", now.as_millis().max(0));
+    for byte in random {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 impl TenantId {
@@ -203,6 +228,10 @@ mod tests {
         for bad in ["", "1", "0042", "a.b", "$LATEST", &"x".repeat(129)] {
             assert!(AliasName::parse(bad).is_err(), "{bad:?}");
         }
+        for bad in ["", "key_", "inv_1", "key_a b", "KEY_1"] {
+            assert!(KeyId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(KeyId::parse(KeyId::new(crate::Timestamp::from_millis(1), [7; 10]).as_str()).is_ok());
         assert!(FunctionName::parse(&"x".repeat(64)).is_ok() && FunctionName::parse("1").is_ok());
         assert!(AliasName::parse(&"x".repeat(128)).is_ok() && AliasName::parse("1a").is_ok());
         assert!(StepId::parse("größe").is_ok());

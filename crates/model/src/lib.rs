@@ -5,6 +5,7 @@
 
 pub mod alert;
 pub mod artifact;
+pub mod audit;
 pub mod codes;
 pub mod contract;
 pub mod event;
@@ -28,9 +29,10 @@ mod text;
 pub mod time;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};
+pub use audit::{AuditEntry, AuditOutcome};
 pub use event::{Event, EventBody};
 pub use execution::Execution;
-pub use ids::{AliasName, EventId, FunctionName, PlanId, RunId, SignalId, StepId, TenantId};
+pub use ids::{AliasName, EventId, FunctionName, KeyId, PlanId, RunId, SignalId, StepId, TenantId};
 pub use invalid::Invalid;
 pub use plan::{Plan, PlanRef, PlanStep, RunContext};
 pub use run::RunStatus;

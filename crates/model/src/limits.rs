@@ -48,6 +48,10 @@ pub const TAGS_PER_ENTRYPOINT_MAX: usize = 64;
 pub const RUN_FILTER_TERMS_MAX: usize = 500;
 /// Plans that one list of runs may ask for.
 pub const PLANS_PER_QUERY_MAX: usize = 100;
+/// Keys that are neither revoked nor expired.
+pub const KEYS_PER_TENANT_MAX: usize = 1_000;
+/// Audit entries written together.
+pub const AUDIT_BATCH_MAX: usize = 500;
 /// A log line of user code; a longer one is cut.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Retries of one step that a plan may ask for.

@@ -178,6 +178,8 @@ pub struct RetentionConfig {
     pub finished_runs_days: Option<u32>,
     /// Facts of the system stream are kept this long.
     pub system_stream_hours: u32,
+    /// Entries of the audit log, and keys that have ended, are kept this long.
+    pub audit_log_days: u32,
     pub every_ms: u64,
     /// Runs removed in one transaction: small, so that writers never wait for it.
     pub batch: u32,
@@ -185,6 +187,6 @@ pub struct RetentionConfig {
 
 impl Default for RetentionConfig {
     fn default() -> Self {
-        Self { finished_runs_days: Some(30), system_stream_hours: 24, every_ms: 60_000, batch: 20 }
+        Self { finished_runs_days: Some(30), system_stream_hours: 24, audit_log_days: 90, every_ms: 60_000, batch: 20 }
     }
 }

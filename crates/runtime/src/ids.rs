@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
-use servo_model::{EventId, RunId, Timestamp};
+use servo_model::{EventId, KeyId, RunId, Timestamp};
 
 #[derive(Debug)]
 pub struct Ids(Mutex<StdRng>);
@@ -52,6 +52,19 @@ impl Ids {
             let _ = write!(text, "{byte:02x}");
         }
         text + "-01"
+    }
+
+    /// For secrets: the generator is one that cannot be guessed, seeded by the operating system in production.
+    pub fn secret<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0u8; N];
+        self.with(|rng| rng.fill_bytes(&mut bytes));
+        bytes
+    }
+
+    pub fn key_id(&self, now: Timestamp) -> KeyId {
+        let mut random = [0u8; 10];
+        self.with(|rng| rng.fill_bytes(&mut random));
+        KeyId::new(now, random)
     }
 
     pub fn run_id(&self, now: Timestamp) -> RunId {

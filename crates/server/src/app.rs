@@ -5,12 +5,15 @@ use std::sync::Arc;
 use axum::Router;
 use servo_entrypoint::RestRuntime;
 use servo_runtime::{Runtime, Shutdown};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
+use crate::audit::Recorder;
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
 use crate::host::FunctionHost;
+use crate::identity::StoredKeys;
+use crate::identity::keys::KeyUses;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::routes;
@@ -35,7 +38,12 @@ pub struct Parts {
 pub struct App {
     pub(crate) runtime: Runtime,
     pub(crate) serverless: Arc<dyn RestRuntime>,
-    pub(crate) auth: Arc<Auth>,
+    pub(crate) auth: Auth,
+    /// Keys of the store.
+    pub(crate) keys: StoredKeys,
+    /// Uses of keys, until somebody writes them down.
+    pub(crate) key_uses: Arc<Mutex<Option<KeyUses>>>,
+    pub(crate) recorder: Recorder,
     pub(crate) plan_sources: Arc<PlanSources>,
     pub(crate) host: Arc<dyn FunctionHost>,
     pub(crate) config: Arc<ServerConfig>,
@@ -67,7 +75,10 @@ impl std::fmt::Debug for App {
 
 impl App {
     pub async fn new(parts: Parts) -> Result<Self, servo_store::Error> {
-        let secret = parts.runtime.engine().store().secret().await?;
+        let store = parts.runtime.engine().store();
+        let secret = store.secret().await?;
+        let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
+        let recorder = Recorder::new(store.clone());
         Ok(Self {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
@@ -77,7 +88,10 @@ impl App {
             metrics: Metrics::install(),
             runtime: parts.runtime,
             serverless: parts.serverless,
-            auth: Arc::new(parts.auth),
+            auth: parts.auth,
+            keys,
+            key_uses: Arc::new(Mutex::new(Some(key_uses))),
+            recorder,
             plan_sources: Arc::new(parts.plan_sources),
             host: parts.host,
             config: Arc::new(parts.config),

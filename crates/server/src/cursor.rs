@@ -6,18 +6,19 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
-use servo_model::{RunId, TenantId, codes};
+use servo_model::{EventId, RunId, TenantId, codes};
 use sha2::Sha256;
 
 use crate::error::{Answer, ApiError};
 
 /// Purpose, version and order in one: a cursor of another kind of list never fits.
-const PURPOSE: &str = "servo/cursor/1/runs/newest-first";
+const RUNS: &str = "servo/cursor/1/runs/newest-first";
+const AUDIT: &str = "servo/cursor/1/audit/newest-first";
 const MAC_BYTES: usize = 32;
 /// The longest run id and its MAC, with room.
 const CURSOR_CHARS_MAX: usize = 512;
 
-/// What a cursor of a run list belongs to.
+/// What a cursor belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub tenant: &'a TenantId,
@@ -40,34 +41,50 @@ impl CursorKey {
     }
 
     pub(crate) fn seal(&self, binding: Binding<'_>, last: &RunId) -> String {
-        let mut bytes = last.as_str().as_bytes().to_vec();
-        let mac = self.mac(binding, &bytes).finalize().into_bytes();
-        bytes.extend_from_slice(&mac);
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.close(RUNS, binding, last.as_str().as_bytes())
     }
 
     /// The run to go on behind. Whatever is wrong, the answer is the same.
     pub(crate) fn open(&self, binding: Binding<'_>, text: &str) -> Answer<RunId> {
-        let unknown = || ApiError::new(codes::INVALID_CURSOR).detail("cursor: begin again without one");
-        if text.len() > CURSOR_CHARS_MAX {
-            return Err(unknown());
-        }
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| unknown())?;
-        let split = bytes.len().checked_sub(MAC_BYTES).ok_or_else(unknown)?;
-        let (payload, mac) = bytes.split_at(split);
-        self.mac(binding, payload).verify_slice(mac).map_err(|_| unknown())?;
-        let last = std::str::from_utf8(payload).map_err(|_| unknown())?;
+        let payload = self.payload(RUNS, binding, text)?;
+        let last = std::str::from_utf8(&payload).map_err(|_| unknown())?;
         RunId::parse(last).map_err(|_| unknown())
     }
 
+    pub(crate) fn seal_audit(&self, binding: Binding<'_>, last: EventId) -> String {
+        self.close(AUDIT, binding, last.as_bytes())
+    }
+
+    /// The audit entry to go on behind.
+    pub(crate) fn open_audit(&self, binding: Binding<'_>, text: &str) -> Answer<EventId> {
+        let payload = self.payload(AUDIT, binding, text)?;
+        EventId::from_slice(&payload).map_err(|_| unknown())
+    }
+
+    fn close(&self, purpose: &str, binding: Binding<'_>, payload: &[u8]) -> String {
+        let mac = self.mac(purpose, binding, payload).finalize().into_bytes();
+        URL_SAFE_NO_PAD.encode([payload, &mac].concat())
+    }
+
+    fn payload(&self, purpose: &str, binding: Binding<'_>, text: &str) -> Answer<Vec<u8>> {
+        if text.len() > CURSOR_CHARS_MAX {
+            return Err(unknown());
+        }
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| unknown())?;
+        let split = bytes.len().checked_sub(MAC_BYTES).ok_or_else(unknown)?;
+        let mac = bytes.split_off(split);
+        self.mac(purpose, binding, &bytes).verify_slice(&mac).map_err(|_| unknown())?;
+        Ok(bytes)
+    }
+
     /// Every part goes in with its length, so that no two lists of parts give the same bytes.
-    fn mac(&self, binding: Binding<'_>, payload: &[u8]) -> Hmac<Sha256> {
+    fn mac(&self, purpose: &str, binding: Binding<'_>, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a MAC takes a key of any length");
         let mut part = |bytes: &[u8]| {
             mac.update(&(bytes.len() as u64).to_be_bytes());
             mac.update(bytes);
         };
-        part(PURPOSE.as_bytes());
+        part(purpose.as_bytes());
         part(binding.tenant.as_str().as_bytes());
         for (name, value) in binding.filters {
             part(name.as_bytes());
@@ -77,6 +94,10 @@ impl CursorKey {
         part(payload);
         mac
     }
+}
+
+fn unknown() -> ApiError {
+    ApiError::new(codes::INVALID_CURSOR).detail("cursor: begin again without one")
 }
 
 /// S13: nothing but what was sealed is opened, and only where it belongs.
@@ -118,6 +139,10 @@ mod tests {
             if values != others {
                 prop_assert_eq!(code(Binding { tenant: &mine, filters: &other_filters }), "INVALID_CURSOR");
             }
+            prop_assert_eq!(
+                key.open_audit(Binding { tenant: &mine, filters: &filters }, &cursor).unwrap_err().problem.code,
+                "INVALID_CURSOR", "a cursor of another list"
+            );
             let mut changed = secret;
             changed[0] ^= 1;
             let other_key = CursorKey::new(changed);

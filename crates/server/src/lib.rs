@@ -5,6 +5,7 @@
 //! `sse`), and how no is said (`error`). The environment is not read here: whoever builds a `Config` passes it in.
 
 mod app;
+mod audit;
 pub mod auth;
 mod body;
 pub mod config;
@@ -12,6 +13,7 @@ mod cursor;
 mod error;
 mod failures;
 pub mod host;
+pub mod identity;
 mod metrics;
 pub mod openapi;
 mod params;

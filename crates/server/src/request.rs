@@ -19,8 +19,12 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 const CORRELATION_CHARS_MAX: usize = 128;
 
+/// The address that a connection came from. Headers that name another one are anybody's to write, and are not believed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub std::net::IpAddr);
+
 /// What a request is called in logs and answers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RequestInfo {
     pub request_id: String,
     /// The caller's, if it sent a plain one, else the request id.

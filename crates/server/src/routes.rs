@@ -1,10 +1,12 @@
 //! Every address, and who may use it. Each handler parses, asks the runtime, and answers; none decides.
 
 mod alerts;
+mod audit;
 mod dead_letters;
 mod events;
 mod functions;
 mod health;
+mod keys;
 mod lambda;
 mod runs;
 mod runtime;
@@ -15,7 +17,7 @@ mod transfer;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use servo_model::{SecurityContext, codes};
 use servo_store::Scope;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -37,6 +39,9 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/functions", get(functions::list))
         .route("/v1/functions/{name}", get(functions::show).put(functions::register).delete(functions::remove))
         .route("/v1/functions/{name}/aliases/{alias}", put(functions::alias).delete(functions::remove_alias))
+        .route("/v1/keys", get(keys::list).post(keys::create))
+        .route("/v1/keys/{id}", delete(keys::revoke))
+        .route("/v1/audit", get(audit::list))
         .route("/v1/alerts", get(alerts::list))
         .route("/v1/dead-letters", get(dead_letters::list))
         .route("/v1/dead-letters/redrive", post(dead_letters::redrive))
@@ -63,6 +68,7 @@ pub(crate) fn router(app: &App) -> Router {
         .fallback(|| async { ApiError::new(codes::NOT_FOUND) })
         .method_not_allowed_fallback(|| async { ApiError::new(codes::METHOD_NOT_ALLOWED) })
         .layer(CatchPanicLayer::custom(request::panicked))
+        .layer(from_fn_with_state(app.clone(), crate::audit::watch))
         .layer(from_fn_with_state(app.clone(), request::around))
         .with_state(app.clone())
 }
@@ -70,10 +76,4 @@ pub(crate) fn router(app: &App) -> Router {
 /// The principal's own tenant, whatever its roles: what is foreign does not exist.
 fn scope(principal: &SecurityContext) -> Scope {
     Scope::Tenant(principal.tenant.clone())
-}
-
-/// One line per change that somebody made.
-fn audit(principal: &SecurityContext, action: &str, subject: &str) {
-    let SecurityContext { subject: actor, tenant, correlation_id, .. } = principal;
-    tracing::info!(%tenant, actor, correlation_id, action, subject, "changed by request");
 }

@@ -1,5 +1,6 @@
 //! Connections: accepted up to a limit, served with timeouts, and at the end given time to finish.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,11 @@ use servo_runtime::Tasks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tower_http::add_extension::AddExtension;
 
 use crate::app::App;
+use crate::identity::keys::note_uses;
+use crate::request::Peer;
 use crate::tls::Tls;
 
 /// Bytes of a request's head; also what one idle connection may hold.
@@ -39,10 +43,16 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     let graceful = GracefulShutdown::new();
     let clock = app.runtime.engine().clock().clone();
     tasks.spawn("metrics-upkeep", upkeep(app.clone()));
-    while let Some((stream, slot)) = next(&listener, &slots, &app).await {
+    if let Some(work) = app.recorder.work(clock.clone()) {
+        tasks.spawn("audit", work.run());
+    }
+    if let Some(uses) = app.key_uses.lock().await.take() {
+        tasks.spawn("key-uses", note_uses(app.runtime.engine().store().clone(), uses));
+    }
+    while let Some((stream, peer, slot)) = next(&listener, &slots, &app).await {
         let (server, watcher) = (server.clone(), graceful.watcher());
         tasks.spawn("connection", async move {
-            server.connection(stream, watcher).await;
+            server.connection(stream, Peer(peer.ip()), watcher).await;
             drop(slot);
         });
     }
@@ -53,6 +63,11 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
         () = graceful.shutdown() => {}
         () = clock.sleep(grace) => tracing::warn!("connections were still open when the grace period ended"),
     }
+    tokio::select! {
+        biased;
+        () = app.recorder.flush() => {}
+        () = clock.sleep(grace) => tracing::error!("audit entries were still waiting when the grace period ended"),
+    }
 }
 
 /// The next connection, once there is a slot for it; `None` when the server stops.
@@ -60,12 +75,12 @@ async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
     app: &App,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
     let accept = async {
         let slot = slots.clone().acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => return Some((stream, slot)),
+                Ok((stream, peer)) => return Some((stream, peer, slot)),
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");
                     app.runtime.engine().clock().sleep(ACCEPT_PAUSE).await;
@@ -119,29 +134,29 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(&self, stream: TcpStream, watcher: Watcher) {
+    async fn connection(&self, stream: TcpStream, peer: Peer, watcher: Watcher) {
         // Answers are small: waiting to fill a packet would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection without TCP_NODELAY");
         }
         match &self.tls {
-            None => self.requests(&self.http1, stream, watcher).await,
+            None => self.requests(&self.http1, stream, peer, watcher).await,
             Some(Tls(acceptor)) => match tokio::time::timeout(self.handshake, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                    self.requests(&self.http2, stream, watcher).await;
+                    self.requests(&self.http2, stream, peer, watcher).await;
                 }
-                Ok(Ok(stream)) => self.requests(&self.http1, stream, watcher).await,
+                Ok(Ok(stream)) => self.requests(&self.http1, stream, peer, watcher).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake refused"),
                 Err(_) => tracing::debug!("TLS handshake took too long"),
             },
         }
     }
 
-    async fn requests<S>(&self, builder: &Builder<TokioExecutor>, stream: S, watcher: Watcher)
+    async fn requests<S>(&self, builder: &Builder<TokioExecutor>, stream: S, peer: Peer, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let service = TowerToHyperService::new(self.router.clone());
+        let service = TowerToHyperService::new(AddExtension::new(self.router.clone(), peer));
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection.into_owned()).await {
             tracing::debug!(error, "connection ended");

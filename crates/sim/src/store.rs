@@ -6,6 +6,7 @@
 mod admin;
 mod entrypoints;
 mod functions;
+mod identity;
 mod log;
 mod relay;
 mod work;

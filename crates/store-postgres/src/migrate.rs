@@ -23,6 +23,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "functions", sql: include_str!("../migrations/0003_functions.sql") },
     Migration { version: 4, name: "lines", sql: include_str!("../migrations/0004_lines.sql") },
     Migration { version: 5, name: "entrypoints", sql: include_str!("../migrations/0005_entrypoints.sql") },
+    Migration { version: 6, name: "identity", sql: include_str!("../migrations/0006_identity.sql") },
 ];
 
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;

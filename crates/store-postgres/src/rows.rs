@@ -64,7 +64,7 @@ pub(crate) fn time(row: &Row, column: &str) -> Result<Timestamp> {
     Ok(Timestamp::from_millis(get(row, column)?))
 }
 
-fn optional_time(row: &Row, column: &str) -> Result<Option<Timestamp>> {
+pub(crate) fn optional_time(row: &Row, column: &str) -> Result<Option<Timestamp>> {
     Ok(get::<Option<i64>>(row, column)?.map(Timestamp::from_millis))
 }
 

@@ -3,9 +3,11 @@
 //! Functions that take a pipeline add statements to a transaction that somebody else commits.
 
 pub(crate) mod admin;
+pub(crate) mod audit;
 pub(crate) mod counts;
 pub(crate) mod dispatch;
 pub(crate) mod entrypoints;
+pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod lines;
 pub(crate) mod lock;

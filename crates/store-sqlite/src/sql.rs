@@ -3,8 +3,10 @@
 //! commits.
 
 pub(crate) mod admin;
+pub(crate) mod audit;
 pub(crate) mod dispatch;
 pub(crate) mod entrypoints;
+pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod lines;
 pub(crate) mod log;

@@ -2,6 +2,7 @@
 
 mod entrypoints;
 mod functions;
+mod identity;
 
 use std::path::Path;
 

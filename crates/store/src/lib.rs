@@ -8,9 +8,11 @@
 //! model: naive, obviously right, and what the others are compared with.
 
 pub mod admin;
+pub mod audit;
 pub mod dispatch;
 pub mod entrypoints;
 pub mod error;
+pub mod identity;
 pub mod lease;
 pub mod lines;
 pub mod log;
@@ -30,9 +32,11 @@ use std::sync::Arc;
 use servo_model::Timestamp;
 
 pub use admin::AdminStore;
+pub use audit::AuditStore;
 pub use dispatch::{DispatchChange, DispatchRow, WorkStore};
 pub use entrypoints::{EntrypointRow, EntrypointStore};
 pub use error::{Error, Result};
+pub use identity::IdentityStore;
 pub use lease::{AuthorityChange, AuthorityRow, Fence};
 pub use lines::LineStore;
 pub use log::{Append, Appended, Expected, LogStore, NewEvent, StoredEvent, StreamAppend};
@@ -43,12 +47,30 @@ pub use runs::{RunRow, RunStore, Scope};
 
 /// A whole store.
 pub trait Store:
-    LogStore + RunStore + WorkStore + RelayStore + RegistryStore + EntrypointStore + LineStore + AdminStore
+    LogStore
+    + RunStore
+    + WorkStore
+    + RelayStore
+    + RegistryStore
+    + EntrypointStore
+    + LineStore
+    + IdentityStore
+    + AuditStore
+    + AdminStore
 {
 }
 
 impl<T> Store for T where
-    T: LogStore + RunStore + WorkStore + RelayStore + RegistryStore + EntrypointStore + LineStore + AdminStore
+    T: LogStore
+        + RunStore
+        + WorkStore
+        + RelayStore
+        + RegistryStore
+        + EntrypointStore
+        + LineStore
+        + IdentityStore
+        + AuditStore
+        + AdminStore
 {
 }
 

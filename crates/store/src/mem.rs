@@ -6,6 +6,7 @@
 mod admin;
 mod append;
 mod entrypoints;
+mod identity;
 mod lines;
 mod read;
 mod registry;
@@ -18,12 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use servo_canon::Digest;
 use servo_model::alert::Alert;
 use servo_model::limits::Limits;
-use servo_model::{AliasName, FunctionName, RunId, RunStatus, TenantId, Timestamp};
+use servo_model::{AliasName, AuditEntry, EventId, FunctionName, KeyId, RunId, RunStatus, TenantId, Timestamp};
 
 use crate::TimeSource;
 use crate::dispatch::DispatchRow;
 use crate::entrypoints::EntrypointRow;
 use crate::error::{Error, Result};
+use crate::identity::KeyRow;
 use crate::lease::AuthorityRow;
 use crate::lines::LogLine;
 use crate::log::StoredEvent;
@@ -57,6 +59,8 @@ struct Inner {
     alerts: BTreeMap<(String, TenantId, String), Alert>,
     functions: BTreeMap<(TenantId, FunctionName), Function>,
     entrypoints: BTreeMap<(TenantId, String), EntrypointRow>,
+    keys: BTreeMap<KeyId, KeyRow>,
+    audit: BTreeMap<EventId, AuditEntry>,
     secret: [u8; 32],
     closed: bool,
 }

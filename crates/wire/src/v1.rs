@@ -1,10 +1,12 @@
 //! Version 1 of the REST API, one file per resource. JSON is camelCase, except the runtime contract's own documents.
 
 pub mod alerts;
+pub mod audit;
 pub mod dead_letters;
 pub mod events;
 pub mod functions;
 pub mod health;
+pub mod keys;
 pub mod runs;
 pub mod runtime;
 pub mod signals;
@@ -12,12 +14,14 @@ pub mod store;
 pub mod transfer;
 
 pub use alerts::AlertList;
+pub use audit::AuditList;
 pub use dead_letters::{DeadLetter, DeadLetterList, RedriveRequest, Redriven};
 pub use events::EventPage;
 pub use functions::{
     AliasItem, AliasRequest, FunctionItem, FunctionList, FunctionView, LineItem, LineList, VersionItem,
 };
 pub use health::Version;
+pub use keys::{CreateKeyRequest, CreatedKey, KeyItem, KeyKind, KeyList, KeyStatus};
 pub use runs::{PlanRefRequest, RunItem, RunList, StartRunRequest, StartedRun};
 pub use runtime::{Executed, RuntimeEventPage};
 pub use signals::{SignalAnswer, SignalRequest};

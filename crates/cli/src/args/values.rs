@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servo_model::ids::Name;
-use servo_model::{AliasName, FunctionName, Invalid, RunId, SignalId, StepId, Timestamp};
+use servo_model::{AliasName, FunctionName, Invalid, KeyId, Role, RunId, SignalId, StepId, TenantId, Timestamp};
 
 use super::runs::Target;
 
@@ -45,6 +45,18 @@ pub(super) fn function_name(text: &str) -> Result<FunctionName, Invalid> {
 
 pub(super) fn alias_name(text: &str) -> Result<AliasName, Invalid> {
     AliasName::parse(text)
+}
+
+pub(super) fn key_id(text: &str) -> Result<KeyId, Invalid> {
+    KeyId::parse(text)
+}
+
+pub(super) fn tenant(text: &str) -> Result<TenantId, Invalid> {
+    TenantId::parse(text)
+}
+
+pub(super) fn role(text: &str) -> Result<Role, String> {
+    Role::parse(text).ok_or_else(|| format!("not one of {}", Role::ALL.map(Role::as_str).join(", ")))
 }
 
 /// A run or an ARN, as an ARN.

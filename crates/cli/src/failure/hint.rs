@@ -10,6 +10,7 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         "FUNCTION_IN_USE" => {
             "wait until the runs have ended, or stop them: `servo functions show NAME` tells how many each version has"
         }
+        "KEY_NOT_FOUND" => "`servo keys list` shows the keys of your tenant",
         "STEP_NOT_FOUND" => "`servo runs get RUN` shows the steps of a run",
         "ILLEGAL_TRANSITION" | "SIGNAL_REJECTED" | "RUN_CLOSED" => "`servo runs get RUN` shows where the run stands",
         "RUN_QUARANTINED" => "`servo runs terminate RUN` ends it without reading its log",

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use servo_model::contract::RuntimeSnapshot;
 use servo_model::{RunId, RunSnapshot};
 use servo_wire::v1::{
-    AlertList, DeadLetterList, EventPage, Executed, Retired, RunList, RuntimeEventPage, SignalAnswer, StartedRun,
-    StoreInfo, VerifyReport,
+    AlertList, AuditList, CreatedKey, DeadLetterList, EventPage, Executed, KeyList, Retired, RunList, RuntimeEventPage,
+    SignalAnswer, StartedRun, StoreInfo, VerifyReport,
 };
 
 use super::*;
@@ -347,4 +347,46 @@ fn versions() {
     check_view(&both, "servo 0.1.0\nserver: servo 0.2.0\n");
     let json = serde_json::to_value(&both).unwrap();
     assert_eq!(json, json!({"name": "servo", "version": "0.1.0", "server": {"name": "servo", "version": "0.2.0"}}));
+}
+
+fn key() -> Value {
+    json!({"id": "key_1", "tenantId": "acme", "name": "ci", "roles": ["viewer", "operator"], "kind": "api",
+           "status": "active", "prefix": "svo_abcd", "createdAt": "2026-02-11T10:25:00.000Z", "createdBy": "key_0"})
+}
+
+#[test]
+fn keys_and_the_one_answer_with_a_secret() {
+    let mut old = key();
+    old["id"] = json!("key_0");
+    old["status"] = json!("revoked");
+    old["lastUsedAt"] = json!("2026-02-11T10:28:00.000Z");
+    let list: KeyList = serde_json::from_value(json!({"items": [key(), old]})).unwrap();
+    let text = list.table(&Style::plain("2026-02-11T10:30:00Z"));
+    assert!(text.starts_with("KEY    NAME  TENANT  ROLES"), "{text}");
+    assert!(text.contains("viewer, operator") && text.contains("revoked") && text.contains("2m ago"), "{text}");
+    assert_eq!(list.ids(), ["key_1", "key_0"]);
+    let mut made = key();
+    made["secret"] = json!("svo_abcdsecret");
+    let created: CreatedKey = serde_json::from_value(made.clone()).unwrap();
+    let text = created.table(&Style::plain("2026-02-11T10:30:00Z"));
+    assert!(text.ends_with("\nSERVO_TOKEN=svo_abcdsecret\n"), "{text}");
+    assert_eq!(created.ids(), ["key_1"], "what is piped on is not the secret");
+    assert!(!format!("{created:?}").contains("secret"), "nor is what is logged");
+    made["kind"] = json!("access");
+    let created: CreatedKey = serde_json::from_value(made).unwrap();
+    let text = created.table(&Style::plain("2026-02-11T10:30:00Z"));
+    assert!(text.ends_with("\nAWS_ACCESS_KEY_ID=svo_abcd\nAWS_SECRET_ACCESS_KEY=svo_abcdsecret\n"), "{text}");
+}
+
+#[test]
+fn audit_entries() {
+    let entry = json!({"id": "0194f3c2-0000-7000-8000-000000000000", "at": "2026-02-11T10:25:00.000Z", "tenantId": "acme",
+        "actor": "key_1", "roles": ["admin"], "action": "key.create", "objectKind": "key", "objectId": "key_2",
+        "outcome": "denied", "correlationId": "c", "reason": "FORBIDDEN", "source": "10.0.0.1", "count": 3});
+    let list: AuditList = serde_json::from_value(json!({"items": [entry]})).unwrap();
+    let text = list.table(&Style::plain("2026-02-11T10:30:00Z"));
+    for word in ["key_1", "key.create", "key_2", "denied", "FORBIDDEN", "10.0.0.1", "3"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    assert_eq!(list.ids(), ["0194f3c2-0000-7000-8000-000000000000"]);
 }

@@ -134,6 +134,12 @@ servo store backup
 servo store restore
 servo store verify
 servo store retention
+servo keys
+servo keys create
+servo keys list
+servo keys revoke
+servo audit
+servo audit list
 servo alerts
 servo dead-letters
 servo dead-letters list

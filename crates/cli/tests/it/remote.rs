@@ -145,3 +145,33 @@ async fn a_server_cannot_be_restored_while_it_runs() {
     assert_eq!(failure.exit, exit::USAGE);
     server.finish();
 }
+
+#[tokio::test]
+async fn keys_are_made_listed_and_ended() {
+    let key = r#"{"id":"key_1","tenantId":"t","name":"ci","roles":["operator"],"kind":"api","status":"active",
+                  "prefix":"svo_abcd","createdAt":"2026-02-11T10:30:00.000Z","createdBy":"x"}"#;
+    let made = key.replacen('{', r#"{"secret":"svo_x","#, 1);
+    let server = Server::start(vec![
+        Reply::json(201, &made),
+        Reply::json(200, &format!(r#"{{"items":[{key}]}}"#)),
+        Reply::json(200, key),
+        Reply::json(200, r#"{"items":[]}"#),
+    ]);
+    let line = ["keys", "create", "ci", "--role", "operator", "--expires-in", "1h", "--tenant", "t"];
+    assert_eq!(run(&server, &line).await.unwrap(), exit::OK);
+    assert_eq!(run(&server, &["keys", "list", "-o", "ids"]).await.unwrap(), exit::OK);
+    assert_eq!(run(&server, &["keys", "revoke", "key_1"]).await.unwrap(), exit::OK);
+    let line = ["audit", "list", "--outcome", "denied", "--action", "key.create", "--from", "2026-01-01T00:00:00Z"];
+    assert_eq!(run(&server, &line).await.unwrap(), exit::OK);
+    let requests = server.finish();
+    assert!(requests[0].starts_with("POST /v1/keys "), "{}", requests[0]);
+    let body = r#"{"name":"ci","roles":["operator"],"kind":"api","tenantId":"t","expiresInSeconds":3600}"#;
+    assert!(requests[0].ends_with(body), "{}", requests[0]);
+    assert!(requests[1].starts_with("GET /v1/keys?limit=100 "), "{}", requests[1]);
+    assert!(requests[2].starts_with("DELETE /v1/keys/key_1 "), "{}", requests[2]);
+    assert!(
+        requests[3].starts_with("GET /v1/audit?action=key.create&outcome=denied&from=2026-01-01T00"),
+        "{}",
+        requests[3]
+    );
+}

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::{Value, json};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
+use servo_runtime::serverless::{Platform, Serverless};
 use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
 use servo_sdk::ServoClient;
 use servo_server::auth::Auth;
@@ -56,7 +57,9 @@ impl Server {
         })
         .await
         .unwrap();
+        let platform = Platform::new(runtime.engine());
         let app = App::new(servo_server::Parts {
+            serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
             auth: Auth::Development,

@@ -1,4 +1,4 @@
-//! Retention: finished runs leave by age, old facts of the system stream with them, a few at a time.
+//! Retention: finished runs leave by age, old facts of the system stream and of the audit log with them, a few at a time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::authority::Authority;
 use crate::engine::Engine;
 
-/// Facts of the system stream removed in one transaction.
+/// Facts of the system stream, or entries of the audit log, removed in one transaction.
 const TRIMMED_AT_ONCE: u32 = 1_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -48,12 +48,24 @@ pub async fn sweep(engine: &Engine) -> Result<u64, servo_store::Error> {
             && !engine.shutdown().is_triggered()
         {}
     }
+    trim_identity(engine, back(now, DAY * config.audit_log_days)).await?;
     if removed > 0 {
         tracing::info!(runs = removed, "finished runs removed by retention");
         engine.forget_ended();
         crate::metrics::retired(removed);
     }
     Ok(removed)
+}
+
+/// Audit entries and ended keys go by age alone: they are on no bus.
+async fn trim_identity(engine: &Engine, before: Timestamp) -> Result<(), servo_store::Error> {
+    while engine.store().trim_audit(before, TRIMMED_AT_ONCE).await? == TRIMMED_AT_ONCE
+        && !engine.shutdown().is_triggered()
+    {}
+    while engine.store().trim_keys(before, TRIMMED_AT_ONCE).await? == TRIMMED_AT_ONCE
+        && !engine.shutdown().is_triggered()
+    {}
+    Ok(())
 }
 
 /// Whether everything older than a time has been published. The log is the outbox: while the bus is behind, or has

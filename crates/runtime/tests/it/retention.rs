@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use servo_model::{RunId, RunStatus};
+use servo_model::audit::first_id_at;
+use servo_model::{AuditEntry, AuditOutcome, KeyId, Role, RunId, RunStatus, TenantId, Timestamp};
 use servo_runtime::loops::retention::sweep;
 use servo_sim::Node;
 use servo_sim::recorder::RecordingBus;
-use servo_store::RelayStore;
+use servo_store::audit::AuditQuery;
+use servo_store::identity::KeyRow;
+use servo_store::{RelayStore, Scope};
 
 use crate::world::World;
 
@@ -56,6 +59,64 @@ fn finished_runs_leave_by_age_and_unfinished_ones_stay() {
     assert_eq!(left, [young, open]);
     assert!(old.iter().all(|run_id| !left.contains(run_id)));
     world.verify();
+}
+
+/// Entries of the audit log and keys that have ended leave by their own age; what is of use stays.
+#[test]
+fn the_audit_log_and_ended_keys_leave_by_age() {
+    let world = World::with(4, |cluster| cluster.config.retention.audit_log_days = 10);
+    let node = world.leader();
+    let store = world.store();
+    let begun = world.now();
+    let entry = |at: Timestamp| AuditEntry {
+        id: first_id_at(at),
+        at,
+        tenant_id: TenantId::system(),
+        actor: "key_1".to_owned(),
+        roles: Vec::new(),
+        action: "key.create".to_owned(),
+        object_kind: "key".to_owned(),
+        object_id: "key_2".to_owned(),
+        outcome: AuditOutcome::Allowed,
+        correlation_id: "c".to_owned(),
+        reason: None,
+        source: None,
+        count: 1,
+    };
+    let key = |id: &str, revoked_at: Option<Timestamp>| KeyRow {
+        id: KeyId::parse(id).unwrap(),
+        tenant: TenantId::default_tenant(),
+        name: id.to_owned(),
+        roles: vec![Role::Viewer],
+        prefix: "svo_".to_owned(),
+        digest: servo_canon::Digest::of(id.as_bytes()),
+        sealed: None,
+        created_at: begun,
+        created_by: "test".to_owned(),
+        expires_at: None,
+        revoked_at,
+        last_used_at: None,
+    };
+    let keys = [key("key_ended", Some(begun)), key("key_live", None)];
+    let young = entry(begun.plus(DAY * 5));
+    let entries = vec![entry(begun), young.clone()];
+    let writing = store.clone();
+    world.block_on(async move {
+        writing.put_audit(entries).await.unwrap();
+        for key in keys {
+            writing.put_key(key).await.unwrap();
+        }
+    });
+    published(&world);
+    days_later(&world, &node, 11);
+    removed(&world, &node);
+    let (entries, keys) = world.block_on(async move {
+        let query = AuditQuery { limit: 10, ..AuditQuery::default() };
+        let entries = store.read_audit(&Scope::System, &query).await.unwrap();
+        (entries, store.list_keys(&Scope::System, None, 10).await.unwrap())
+    });
+    assert_eq!(entries, [young]);
+    assert_eq!(keys.iter().map(|key| key.id.as_str()).collect::<Vec<_>>(), ["key_live"]);
 }
 
 #[test]

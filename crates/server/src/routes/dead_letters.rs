@@ -6,7 +6,6 @@ use servo_model::codes;
 use servo_store::Position;
 use servo_wire::v1::{DeadLetter, DeadLetterList, RedriveRequest, Redriven};
 
-use super::audit;
 use crate::app::App;
 use crate::auth::PlatformAdmin;
 use crate::body::{self, Text};
@@ -59,6 +58,6 @@ pub(crate) async fn redrive(
         return Err(ApiError::new(codes::NOT_FOUND).detail("no dead letter has this position"));
     }
     engine.wake().log_grew();
-    audit(&principal, "dead-letters.redrive", request.position.as_deref().unwrap_or("all"));
+    principal.audit.object(request.position.as_deref().unwrap_or("all"));
     Ok(Body(Redriven { redriven }))
 }

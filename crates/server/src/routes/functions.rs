@@ -11,7 +11,7 @@ use servo_wire::v1::{
     AliasItem, AliasRequest, FunctionItem, FunctionList, FunctionView, LineItem, LineList, VersionItem,
 };
 
-use super::{audit, scope};
+use super::scope;
 use crate::app::App;
 use crate::auth::{Developer, Operator, Viewer};
 use crate::body::Json;
@@ -62,7 +62,7 @@ pub(crate) async fn register(
     spec.check()?;
     let document = serde_json::to_string(&spec).map_err(|error| Invalid::new("", error.to_string()))?;
     let stored = app.runtime.engine().store().put_function(&principal.tenant, &name, &document).await?;
-    audit(&principal, "function.register", &format!("{name}:{}", stored.version));
+    principal.audit.object(&format!("{name}:{}", stored.version));
     let worker_address = app.host.worker_address(&principal.tenant, &name, &spec).await;
     Ok(Body(FunctionItem { worker_address, ..item(&stored)? }))
 }
@@ -126,7 +126,6 @@ pub(crate) async fn remove(
         servo_store::Error::NotFound => not_found(&name),
         other => other.into(),
     })?;
-    audit(&principal, "function.remove", name.as_str());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -148,7 +147,7 @@ pub(crate) async fn alias(
         servo_store::Error::NotFound => not_found(&name),
         other => other.into(),
     })?;
-    audit(&principal, "function.alias", &format!("{name}:{alias}={}", stored.version));
+    principal.audit.object(&format!("{name}:{alias}={}", stored.version));
     Ok(Body(AliasItem { alias: stored.alias.to_string(), version: stored.version }))
 }
 
@@ -163,7 +162,7 @@ pub(crate) async fn remove_alias(
         servo_store::Error::NotFound => not_found(&name),
         other => other.into(),
     })?;
-    audit(&principal, "function.alias.remove", &format!("{name}:{alias}"));
+    principal.audit.object(&format!("{name}:{alias}"));
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -19,14 +19,12 @@ use caller::{Call, read};
 use refusal::{LambdaAnswer, LambdaError};
 
 pub(super) fn router(app: &App) -> Router<App> {
-    let executions = "/2025-12-01/durable-executions/{arn}";
-    let at = |rest: &str| format!("{executions}{rest}");
     let calls = Router::new()
-        .route(executions, get(executions::get))
-        .route(&at("/checkpoint"), post(executions::checkpoint))
-        .route(&at("/state"), get(executions::state))
-        .route(&at("/history"), get(executions::history))
-        .route(&at("/stop"), post(executions::stop))
+        .route("/2025-12-01/durable-executions/{arn}", get(executions::get))
+        .route("/2025-12-01/durable-executions/{arn}/checkpoint", post(executions::checkpoint))
+        .route("/2025-12-01/durable-executions/{arn}/state", get(executions::state))
+        .route("/2025-12-01/durable-executions/{arn}/history", get(executions::history))
+        .route("/2025-12-01/durable-executions/{arn}/stop", post(executions::stop))
         .route("/2025-12-01/functions/{name}/durable-executions", get(executions::list))
         .route("/2025-12-01/durable-execution-callbacks/{id}/succeed", post(callbacks::succeed))
         .route("/2025-12-01/durable-execution-callbacks/{id}/fail", post(callbacks::fail))

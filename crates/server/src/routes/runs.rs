@@ -13,7 +13,7 @@ use servo_store::RunRow;
 use servo_store::runs::RunQuery;
 use servo_wire::v1::{RunItem, RunList, StartRunRequest, StartedRun};
 
-use super::{audit, scope};
+use super::scope;
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::Json;
@@ -29,8 +29,9 @@ pub(crate) async fn start(
     let request = start_request(&app, &principal, request).await?;
     let started = app.runtime.engine().start(request).await?;
     let status = if started.created { StatusCode::CREATED } else { StatusCode::OK };
-    if started.created {
-        audit(&principal, "run.start", started.run_id.as_str());
+    principal.audit.object(started.run_id.as_str());
+    if !started.created {
+        principal.audit.unchanged();
     }
     let location = [(LOCATION, format!("/v1/runs/{}", started.run_id))];
     let answer = StartedRun { created: started.created, snapshot: started.snapshot };

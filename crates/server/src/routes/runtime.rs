@@ -8,7 +8,6 @@ use servo_model::limits::JSON_DEPTH_MAX;
 use servo_store::Position;
 use servo_wire::v1::{Executed, RuntimeEventPage};
 
-use super::audit;
 use crate::app::App;
 use crate::auth::{PlatformAdmin, Viewer};
 use crate::body::{Text, check_depth};
@@ -24,9 +23,8 @@ pub(crate) async fn execute(
     check_depth(&text, JSON_DEPTH_MAX)?;
     let command = RuntimeCommand::parse(&text)?;
     let executed = app.runtime.contract().execute(command, app.runtime.fence()).await?;
-    for event in &executed.events {
-        audit(&principal, "runtime.command", event.name());
-    }
+    let names: Vec<_> = executed.events.iter().map(|event| event.name()).collect();
+    principal.audit.object(&names.join(","));
     Ok(Body(Executed { events: executed.events, snapshot: executed.snapshot }))
 }
 

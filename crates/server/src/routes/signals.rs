@@ -10,7 +10,7 @@ use servo_model::{Invalid, Role, RunSnapshot, SecurityContext};
 use servo_runtime::engine::Order;
 use servo_wire::v1::{SignalAnswer, SignalRequest};
 
-use super::{audit, scope};
+use super::scope;
 use crate::app::App;
 use crate::auth::{Viewer, needs};
 use crate::body::Json;
@@ -43,8 +43,7 @@ pub(crate) async fn send(
     }
     if outcome.recorded == 0 {
         earlier_answer(&app, &principal, &run_id, &request.signal_id, &kind).await?;
-    } else {
-        audit(&principal, "run.signal", run_id.as_str());
+        principal.audit.unchanged();
     }
     Ok(Body(SignalAnswer { accepted: true, snapshot: outcome.view }))
 }

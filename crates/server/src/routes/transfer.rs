@@ -12,7 +12,7 @@ use servo_model::limits::JSON_DEPTH_MAX;
 use servo_runtime::transfer::RunFile;
 use servo_wire::v1::{RunRef, TerminateRequest};
 
-use super::{audit, scope};
+use super::scope;
 use crate::app::App;
 use crate::auth::{Admin, Operator, Viewer};
 use crate::body::{self, Json};
@@ -41,7 +41,7 @@ pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, requ
             .detail(format!("run {run_id} is in this store already; nothing was changed")),
         other => other.into(),
     })?;
-    audit(&principal, "run.import", run_id.as_str());
+    principal.audit.object(run_id.as_str());
     let location = [(axum::http::header::LOCATION, format!("/v1/runs/{run_id}"))];
     Ok((StatusCode::CREATED, location, Body(RunRef { run_id })).into_response())
 }
@@ -53,7 +53,6 @@ pub(crate) async fn terminate(
     Json(request): Json<TerminateRequest>,
 ) -> Answer<Body<RunRef>> {
     app.runtime.engine().terminate(&scope(&principal), &run_id, &principal.subject, &request.reason).await?;
-    audit(&principal, "run.terminate", run_id.as_str());
     Ok(Body(RunRef { run_id }))
 }
 
@@ -63,6 +62,5 @@ pub(crate) async fn delete(
     RunPath(run_id): RunPath,
 ) -> Answer<StatusCode> {
     app.runtime.engine().delete(&scope(&principal), &run_id, &principal.subject).await?;
-    audit(&principal, "run.delete", run_id.as_str());
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,12 @@
 //! in `harness`.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
+mod audit;
 mod bad_input;
 mod functions;
 mod harness;
 mod health;
+mod keys;
 mod lambda;
 mod limits;
 mod lint;

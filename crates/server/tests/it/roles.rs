@@ -5,58 +5,62 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
-/// The lowest role per route; `None` is open to all.
-const TABLE: [(&str, &str, Option<&str>); 50] = [
-    ("POST", "/v1/runs", Some("operator")),
-    ("GET", "/v1/runs", Some("viewer")),
-    ("POST", "/v1/runs/import", Some("admin")),
-    ("GET", "/v1/runs/{id}", Some("viewer")),
-    ("DELETE", "/v1/runs/{id}", Some("admin")),
-    ("GET", "/v1/runs/{id}/events", Some("viewer")),
-    ("POST", "/v1/runs/{id}/signals", Some("operator")),
-    ("GET", "/v1/runs/{id}/export", Some("viewer")),
-    ("POST", "/v1/runs/{id}/terminate", Some("operator")),
-    ("GET", "/v1/runs/{id}/logs", Some("operator")),
-    ("GET", "/v1/functions", Some("viewer")),
-    ("GET", "/v1/functions/{name}", Some("viewer")),
-    ("PUT", "/v1/functions/{name}", Some("developer")),
-    ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer")),
-    ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer")),
-    ("DELETE", "/v1/functions/{name}", Some("developer")),
-    ("GET", "/v1/alerts", Some("viewer")),
-    ("GET", "/v1/dead-letters", Some("platform-admin")),
-    ("POST", "/v1/dead-letters/redrive", Some("platform-admin")),
-    ("GET", "/v1/store/info", Some("platform-admin")),
-    ("GET", "/v1/store/backup", Some("platform-admin")),
-    ("POST", "/v1/store/verify", Some("platform-admin")),
-    ("POST", "/v1/store/retention", Some("platform-admin")),
-    ("POST", "/runtime/commands", Some("platform-admin")),
-    ("GET", "/runtime/snapshot", Some("viewer")),
-    ("GET", "/runtime/events", Some("platform-admin")),
-    ("GET", "/runtime/schema", Some("platform-admin")),
-    ("POST", "/api/serverless-runtime/v1/entrypoints", Some("developer")),
-    ("GET", "/api/serverless-runtime/v1/entrypoints", Some("viewer")),
-    ("POST", "/api/serverless-runtime/v1/entrypoints:validate", Some("developer")),
-    ("GET", "/api/serverless-runtime/v1/entrypoints/{id}", Some("viewer")),
-    ("PUT", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer")),
-    ("DELETE", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer")),
-    ("POST", "/api/serverless-runtime/v1/entrypoints/{id}:status", Some("developer")),
-    ("POST", "/api/serverless-runtime/v1/invocations", Some("operator")),
-    ("GET", "/api/serverless-runtime/v1/invocations", Some("viewer")),
-    ("GET", "/api/serverless-runtime/v1/invocations:counts", Some("viewer")),
-    ("POST", "/api/serverless-runtime/v1/invocations:bulk", Some("operator")),
-    ("GET", "/api/serverless-runtime/v1/invocations/{id}", Some("viewer")),
-    ("POST", "/api/serverless-runtime/v1/invocations/{id}:control", Some("operator")),
-    ("POST", "/api/serverless-runtime/v1/invocations/{id}:signal", Some("operator")),
-    ("GET", "/api/serverless-runtime/v1/invocations/{id}/timeline", Some("viewer")),
-    ("GET", "/api/serverless-runtime/v1/types", Some("viewer")),
-    ("GET", "/api/serverless-runtime/v1/types/{id}", Some("viewer")),
-    ("GET", "/openapi.json", None),
-    ("GET", "/metrics", Some("viewer")),
-    ("GET", "/", None),
-    ("GET", "/livez", None),
-    ("GET", "/readyz", None),
-    ("GET", "/version", None),
+/// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 54] = [
+    ("POST", "/v1/runs", Some("operator"), Some("run.start")),
+    ("GET", "/v1/runs", Some("viewer"), None),
+    ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),
+    ("GET", "/v1/runs/{id}", Some("viewer"), None),
+    ("DELETE", "/v1/runs/{id}", Some("admin"), Some("run.delete")),
+    ("GET", "/v1/runs/{id}/events", Some("viewer"), None),
+    ("POST", "/v1/runs/{id}/signals", Some("operator"), Some("run.signal")),
+    ("GET", "/v1/runs/{id}/export", Some("viewer"), None),
+    ("POST", "/v1/runs/{id}/terminate", Some("operator"), Some("run.terminate")),
+    ("GET", "/v1/runs/{id}/logs", Some("operator"), None),
+    ("GET", "/v1/functions", Some("viewer"), None),
+    ("GET", "/v1/functions/{name}", Some("viewer"), None),
+    ("PUT", "/v1/functions/{name}", Some("developer"), Some("function.publish")),
+    ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias")),
+    ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias.remove")),
+    ("DELETE", "/v1/functions/{name}", Some("developer"), Some("function.remove")),
+    ("POST", "/v1/keys", Some("admin"), Some("key.create")),
+    ("GET", "/v1/keys", Some("admin"), None),
+    ("DELETE", "/v1/keys/{id}", Some("admin"), Some("key.revoke")),
+    ("GET", "/v1/audit", Some("admin"), None),
+    ("GET", "/v1/alerts", Some("viewer"), None),
+    ("GET", "/v1/dead-letters", Some("platform-admin"), None),
+    ("POST", "/v1/dead-letters/redrive", Some("platform-admin"), Some("dead-letter.redrive")),
+    ("GET", "/v1/store/info", Some("platform-admin"), None),
+    ("GET", "/v1/store/backup", Some("platform-admin"), Some("store.backup")),
+    ("POST", "/v1/store/verify", Some("platform-admin"), Some("store.verify")),
+    ("POST", "/v1/store/retention", Some("platform-admin"), Some("store.retention")),
+    ("POST", "/runtime/commands", Some("platform-admin"), Some("runtime.command")),
+    ("GET", "/runtime/snapshot", Some("viewer"), None),
+    ("GET", "/runtime/events", Some("platform-admin"), None),
+    ("GET", "/runtime/schema", Some("platform-admin"), None),
+    ("POST", "/api/serverless-runtime/v1/entrypoints", Some("developer"), Some("entrypoint.register")),
+    ("GET", "/api/serverless-runtime/v1/entrypoints", Some("viewer"), None),
+    ("POST", "/api/serverless-runtime/v1/entrypoints:validate", Some("developer"), None),
+    ("GET", "/api/serverless-runtime/v1/entrypoints/{id}", Some("viewer"), None),
+    ("PUT", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer"), Some("entrypoint.update")),
+    ("DELETE", "/api/serverless-runtime/v1/entrypoints/{id}", Some("developer"), Some("entrypoint.delete")),
+    ("POST", "/api/serverless-runtime/v1/entrypoints/{id}:status", Some("developer"), Some("entrypoint.activate")),
+    ("POST", "/api/serverless-runtime/v1/invocations", Some("operator"), Some("invocation.start")),
+    ("GET", "/api/serverless-runtime/v1/invocations", Some("viewer"), None),
+    ("GET", "/api/serverless-runtime/v1/invocations:counts", Some("viewer"), None),
+    ("POST", "/api/serverless-runtime/v1/invocations:bulk", Some("operator"), Some("invocation.bulk")),
+    ("GET", "/api/serverless-runtime/v1/invocations/{id}", Some("viewer"), None),
+    ("POST", "/api/serverless-runtime/v1/invocations/{id}:control", Some("operator"), Some("invocation.cancel")),
+    ("POST", "/api/serverless-runtime/v1/invocations/{id}:signal", Some("operator"), Some("invocation.signal")),
+    ("GET", "/api/serverless-runtime/v1/invocations/{id}/timeline", Some("viewer"), None),
+    ("GET", "/api/serverless-runtime/v1/types", Some("viewer"), None),
+    ("GET", "/api/serverless-runtime/v1/types/{id}", Some("viewer"), None),
+    ("GET", "/openapi.json", None, None),
+    ("GET", "/metrics", Some("viewer"), None),
+    ("GET", "/", None, None),
+    ("GET", "/livez", None, None),
+    ("GET", "/readyz", None, None),
+    ("GET", "/version", None, None),
 ];
 
 const PREFIX: &str = "/api/serverless-runtime/v1";
@@ -79,7 +83,7 @@ fn the_table_has_every_route() {
         assert!(routes.len() > 8);
         for route in routes {
             let route = format!("{prefix}{route}");
-            assert!(TABLE.iter().any(|(_, path, _)| *path == route), "{route} is not in the table");
+            assert!(TABLE.iter().any(|(_, path, ..)| *path == route), "{route} is not in the table");
         }
     }
 }
@@ -97,20 +101,27 @@ fn body(method: &str, path: &str, role: &str) -> Option<Value> {
     }
 }
 
+/// Where a role stands among the others.
+pub(crate) fn level(name: &str) -> usize {
+    ROLES.iter().position(|(_, role)| *role == name).unwrap()
+}
+
+/// SR-525, SR-526, SR-528, SR-538, S2: every route, every role, and nobody.
 #[tokio::test]
 async fn every_route_asks_for_its_role() {
     let server = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;
-    for (method, path, needed) in TABLE {
+    for (method, path, needed, _) in TABLE {
         let run = server.start_as("acme-operator", endless()).await;
         let (verb, target) = (
             Method::from_bytes(method.as_bytes()).unwrap(),
-            path.replace("{id}", run.as_str()).replace("{name}", "f").replace("{alias}", "a"),
+            path.replace("{id}", if path.starts_with("/v1/keys") { "key_1" } else { run.as_str() })
+                .replace("{name}", "f")
+                .replace("{alias}", "a"),
         );
         let ask = async |key: &str| {
             let body = body(method, path, key);
             server.send(verb.clone(), &target, key, body.as_ref()).await
         };
-        let level = |name: &str| ROLES.iter().position(|(_, role)| *role == name).unwrap();
         for key in ["", "wrong", "ACME-VIEWER"] {
             let answer = ask(key).await;
             let expected = if needed.is_some() { 401 } else { 200 };

@@ -6,7 +6,7 @@ mod refusals;
 mod registry;
 mod sqlite;
 mod starts;
-mod support;
+pub(crate) mod support;
 mod tenancy;
 mod timeline;
 mod types;

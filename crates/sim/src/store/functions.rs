@@ -19,6 +19,7 @@ macro_rules! passed_on {
             .await
     }};
 }
+pub(super) use passed_on;
 
 #[async_trait]
 impl RegistryStore for SimStore {

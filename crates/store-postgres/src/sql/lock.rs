@@ -35,6 +35,10 @@ pub(crate) fn address(address: &str) -> i64 {
     number(&["address", address])
 }
 
+pub(crate) fn keys(tenant: &TenantId) -> i64 {
+    number(&["keys", tenant.as_str()])
+}
+
 pub(crate) fn runs<'a>(ids: impl IntoIterator<Item = &'a RunId>) -> Vec<i64> {
     let mut keys: Vec<_> = ids.into_iter().map(run).collect();
     keys.sort_unstable();

@@ -63,10 +63,11 @@ const RULES: [(&str, &str); 9] = [
         "SELECT relname::text FROM pg_class WHERE relnamespace = 'servo'::regnamespace AND relkind IN ('v', 'm')",
     ),
     (
-        "tenants' connections change no event, remove no run and do not read the secret",
+        "tenants' connections change no event and no audit entry, remove no run and no key and do not read the secret",
         "SELECT what FROM (VALUES
             ('servo.events', 'UPDATE'), ('servo.events', 'DELETE'), ('servo.events', 'TRUNCATE'),
             ('servo.blobs', 'UPDATE'), ('servo.blobs', 'DELETE'), ('servo.function_versions', 'UPDATE'), ('servo.runs', 'DELETE'),
+            ('servo.audit_log', 'INSERT'), ('servo.audit_log', 'UPDATE'), ('servo.audit_log', 'DELETE'), ('servo.api_keys', 'DELETE'),
             ('servo.secret', 'SELECT'), ('servo.meta', 'UPDATE')) AS v (what, privilege)
          WHERE has_table_privilege('servo_app', what, privilege)",
     ),

@@ -11,6 +11,7 @@ mod coverage;
 mod entrypoints;
 mod functions;
 mod generate;
+mod identity;
 mod op;
 mod state;
 

@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 64] = [
+pub(crate) const METHODS: [&str; 74] = [
     "now",
     "append",
     "read_run",
@@ -56,6 +56,16 @@ pub(crate) const METHODS: [&str; 64] = [
     "count_entrypoints",
     "put_lines",
     "read_lines",
+    "put_key",
+    "find_key",
+    "list_keys",
+    "get_key",
+    "revoke_key",
+    "touch_key",
+    "trim_keys",
+    "put_audit",
+    "read_audit",
+    "trim_audit",
     "info",
     "secret",
     "quarantine",

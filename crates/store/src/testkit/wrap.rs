@@ -4,9 +4,10 @@
 
 mod entrypoints;
 mod functions;
+mod identity;
 
-/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `EntrypointStore`, `LineStore` and `AdminStore` for a
-/// wrapper with the methods
+/// Implements `RunStore`, `WorkStore`, `RelayStore`, `RegistryStore`, `EntrypointStore`, `LineStore`, `IdentityStore`,
+/// `AuditStore` and `AdminStore` for a wrapper with the methods
 /// `fn inner(&self) -> &impl Store` (or `&dyn Store`) and
 /// `async fn around<T: Send>(&self, method: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T>`.
 /// Generics go in the brackets: `wrap_store!([S: Store + ?Sized] FaultyStore<S>)`, `wrap_store!([] Mine)`.
@@ -197,6 +198,7 @@ macro_rules! wrap_store {
 
         $crate::wrap_functions!([$($generics)*] $wrapper);
         $crate::wrap_entrypoints!([$($generics)*] $wrapper);
+        $crate::wrap_identity!([$($generics)*] $wrapper);
 
         #[$crate::testkit::wrap::async_trait]
         impl<$($generics)*> $crate::AdminStore for $wrapper {
@@ -257,4 +259,4 @@ pub use servo_canon::Digest;
 pub use servo_model::alert::{Alert, AlertCode};
 pub use servo_model::contract::Backlog;
 pub use servo_model::invocation::InvocationStatus;
-pub use servo_model::{AliasName, FunctionName, RunId, TenantId, Timestamp};
+pub use servo_model::{AliasName, AuditEntry, FunctionName, KeyId, RunId, TenantId, Timestamp};

@@ -24,7 +24,8 @@ pub(crate) const WORKFLOW: &str = "gts.x.core.serverless.entrypoint.v1~x.core.se
 pub(crate) struct Bed {
     pub(crate) world: World,
     pub(crate) functions: Scripted,
-    pub(crate) node: Node,
+    /// Kept running.
+    _node: Node,
     pub(crate) serverless: Serverless,
 }
 
@@ -53,7 +54,7 @@ impl Bed {
         let mut platform = Platform::new(node.runtime.engine());
         change(&mut platform);
         let serverless = Serverless::new(node.runtime.executions().clone(), platform);
-        Self { world, functions, node, serverless }
+        Self { world, functions, _node: node, serverless }
     }
 
     pub(crate) fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Serverless) -> F) -> T

@@ -6,13 +6,13 @@ use axum::extract::{FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use servo_model::Role;
 use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
-use servo_model::{Role, SecurityContext};
 use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError};
 use crate::app::App;
-use crate::auth::require;
+use crate::auth::{Caller, identify_call, require};
 use crate::body;
 
 /// The largest payload of a call, with room for what stands around it.
@@ -21,7 +21,7 @@ const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
 /// A call of the API: its path parameter, query, headers and body, and who makes it.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub principal: SecurityContext,
+    pub principal: Caller,
     /// The one parameter in the path, decoded.
     pub subject: String,
     pub headers: HeaderMap,
@@ -34,7 +34,7 @@ pub(super) async fn read(app: &App, request: Request, role: Role) -> LambdaAnswe
     let (mut parts, body) = request.into_parts();
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let body = body::read(body, BODY_BYTES_MAX, within).await?;
-    let principal = app.auth.identify_call(&parts, body.as_bytes(), app.runtime.engine().clock().now())?;
+    let principal = identify_call(app, &parts, body.as_bytes()).await?;
     require(&principal, role)?;
     let subject = Path::<String>::from_request_parts(&mut parts, app).await;
     let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;

@@ -13,7 +13,6 @@ use servo_wire::lambda::{
 
 use super::{Call, LambdaAnswer, LambdaError, read};
 use crate::app::App;
-use crate::routes::audit;
 
 pub(super) async fn checkpoint(State(app): State<App>, request: Request) -> LambdaAnswer<Json<CheckpointResponse>> {
     let call = read(&app, request, Role::Operator).await?;
@@ -80,6 +79,7 @@ pub(super) async fn stop(State(app): State<App>, request: Request) -> LambdaAnsw
     let error: ErrorObject = if call.body.trim().is_empty() { ErrorObject::default() } else { call.json()? };
     let principal = &call.principal;
     let stopped = app.runtime.executions().stop(&principal.tenant, &call.subject, error, &principal.subject).await?;
-    audit(principal, "execution.stop", &call.subject);
+    // As people and the other APIs name it.
+    principal.audit.object(call.subject.rsplit('/').next().unwrap_or_default());
     Ok(Json(StopResponse { stop_timestamp: stopped.into() }).into_response())
 }

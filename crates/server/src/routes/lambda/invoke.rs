@@ -15,7 +15,6 @@ use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError, read};
 use crate::app::App;
-use crate::routes::audit;
 
 const ARN: HeaderName = HeaderName::from_static("x-amz-durable-execution-arn");
 const VERSION: HeaderName = HeaderName::from_static("x-amz-executed-version");
@@ -46,6 +45,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         return Err(LambdaError::new(ErrorName::InvalidRequestContent, message));
     }
     if kind == Kind::DryRun {
+        call.principal.audit.unchanged();
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
@@ -61,8 +61,9 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
             synchronous: kind == Kind::RequestResponse,
         })
         .await?;
-    if begun.created {
-        audit(&call.principal, "execution.start", begun.run_id.as_str());
+    call.principal.audit.object(begun.run_id.as_str());
+    if !begun.created {
+        call.principal.audit.unchanged();
     }
     let response = match kind {
         Kind::Event => StatusCode::ACCEPTED.into_response(),

@@ -13,7 +13,6 @@ use super::shown;
 use crate::app::App;
 use crate::auth::Operator;
 use crate::body::Json;
-use crate::routes::audit;
 
 const ITEMS_DEFAULT: u32 = 100;
 const ITEMS_MAX: u32 = 1_000;
@@ -48,10 +47,12 @@ pub(super) async fn control(
     let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
     let request = BulkControl { filter, action, max_items, per_second, dry_run };
     let outcomes = app.serverless.bulk_control(&ctx, request).await?;
-    if !dry_run {
-        for outcome in outcomes.items.iter().filter(|outcome| outcome.error.is_none()) {
-            audit(&ctx, &format!("invocation.{name}"), &outcome.invocation_id);
-        }
+    if dry_run {
+        ctx.audit.unchanged();
+    } else {
+        // Each run's own log has the action and who asked for it; here is that somebody asked for all of them.
+        let done = outcomes.items.iter().filter(|outcome| outcome.error.is_none()).count();
+        ctx.audit.object(&format!("{name}: {done} of {}", outcomes.items.len()));
     }
     Ok(Body(shown::page(&outcomes, |outcome| {
         let error = outcome.error.as_ref().map(|error| shown::error(&ctx, error));

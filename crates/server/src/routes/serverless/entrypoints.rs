@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 use servo_entrypoint::odata::ENTRYPOINTS;
 use servo_entrypoint::validate::requests;
-use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, OwnerType};
+use servo_entrypoint::{
+    DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction, OwnerType,
+};
 use servo_model::SecurityContext;
 
 use super::action::Action;
@@ -19,7 +21,6 @@ use crate::auth::{Developer, Viewer};
 use crate::body::Json;
 use crate::failures::PREFIX;
 use crate::params::Params;
-use crate::routes::audit;
 
 type Document = Json<Map<String, Value>>;
 
@@ -30,7 +31,7 @@ pub(super) async fn register(
 ) -> Answer<Response> {
     let entrypoint = app.serverless.register_document(&ctx, Value::Object(document)).await?;
     let id = entrypoint.id.clone().unwrap_or_default();
-    audit(&ctx, "entrypoint.register", &id);
+    ctx.audit.object(&id);
     let location = [(LOCATION, format!("{PREFIX}/entrypoints/{id}"))];
     Ok((StatusCode::CREATED, location, Body(entrypoint)).into_response())
 }
@@ -82,7 +83,6 @@ pub(super) async fn update(
 ) -> Answer<Body<Entrypoint>> {
     let address = address(&app, &ctx, &id).await?;
     let entrypoint = app.serverless.update_document(&ctx, &address, Value::Object(document)).await?;
-    audit(&ctx, "entrypoint.update", &id);
     Ok(Body(entrypoint))
 }
 
@@ -93,7 +93,6 @@ pub(super) async fn remove(
 ) -> Answer<StatusCode> {
     let address = address(&app, &ctx, &id).await?;
     app.serverless.delete_entrypoint(&ctx, &address).await?;
-    audit(&ctx, "entrypoint.delete", &id);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -105,10 +104,22 @@ pub(super) async fn act(
     Json(document): Document,
 ) -> Answer<Body<Entrypoint>> {
     let action = requests::status_action(&Value::Object(document))?;
+    ctx.audit.object(&id);
+    ctx.audit.action(action_name(action));
     let address = address(&app, &ctx, &id).await?;
     let entrypoint = app.serverless.update_entrypoint_status(&ctx, &address, action).await?;
-    audit(&ctx, &format!("entrypoint.{}", action.as_str()), &id);
     Ok(Body(entrypoint))
+}
+
+/// What the audit log calls it.
+fn action_name(action: EntrypointStatusAction) -> &'static str {
+    match action {
+        EntrypointStatusAction::Activate => "entrypoint.activate",
+        EntrypointStatusAction::Deprecate => "entrypoint.deprecate",
+        EntrypointStatusAction::Disable => "entrypoint.disable",
+        EntrypointStatusAction::Enable => "entrypoint.enable",
+        EntrypointStatusAction::Archive => "entrypoint.archive",
+    }
 }
 
 /// Paths name registrations by their opaque ids; the runtime names entrypoints by their addresses.

@@ -12,17 +12,15 @@ use servo_entrypoint::validate::requests;
 use servo_entrypoint::{
     InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus,
 };
-use servo_model::SecurityContext;
 
 use super::action::Action;
 use super::refused::{Answer, Refused};
 use super::{query, shown};
 use crate::app::App;
-use crate::auth::{Operator, Viewer};
+use crate::auth::{Caller, Operator, Viewer};
 use crate::body::Json;
 use crate::failures::PREFIX;
 use crate::params::Params;
-use crate::routes::audit;
 
 type Document = Json<Map<String, Value>>;
 
@@ -39,10 +37,11 @@ pub(super) async fn start(
     let result = app.serverless.start_invocation(&ctx, request).await?;
     let answer = Body(shown::result(&ctx, &result));
     if result.dry_run || result.cached || result.repeated {
+        ctx.audit.unchanged();
         return Ok(answer.into_response());
     }
     let id = &result.record.invocation_id;
-    audit(&ctx, "invocation.start", id);
+    ctx.audit.object(id);
     Ok((StatusCode::CREATED, [(LOCATION, place(id))], answer).into_response())
 }
 
@@ -117,12 +116,25 @@ pub(super) async fn act(
     }
 }
 
-async fn control(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
+/// What the audit log calls it.
+pub(super) fn action_name(action: &InvocationControlAction) -> &'static str {
+    match action {
+        InvocationControlAction::Cancel => "invocation.cancel",
+        InvocationControlAction::Suspend => "invocation.suspend",
+        InvocationControlAction::Resume => "invocation.resume",
+        InvocationControlAction::Retry => "invocation.retry",
+        InvocationControlAction::Replay => "invocation.replay",
+        InvocationControlAction::RetryStep { .. } => "invocation.retry_step",
+        InvocationControlAction::SkipStep { .. } => "invocation.skip_step",
+    }
+}
+
+async fn control(app: &App, ctx: &Caller, id: &str, document: Map<String, Value>) -> Answer<Response> {
     let action = requests::control_action(&Value::Object(document))?;
     let is_new = action == InvocationControlAction::Replay;
-    let name = action.as_str();
+    ctx.audit.object(id);
+    ctx.audit.action(action_name(&action));
     let record = app.serverless.control_invocation(ctx, &id.to_owned(), action).await?;
-    audit(ctx, &format!("invocation.{name}"), id);
     let answer = Body(shown::record(ctx, &record));
     if is_new {
         return Ok((StatusCode::CREATED, [(LOCATION, place(&record.invocation_id))], answer).into_response());
@@ -130,9 +142,10 @@ async fn control(app: &App, ctx: &SecurityContext, id: &str, document: Map<Strin
     Ok(answer.into_response())
 }
 
-async fn signal(app: &App, ctx: &SecurityContext, id: &str, document: Map<String, Value>) -> Answer<Response> {
+async fn signal(app: &App, ctx: &Caller, id: &str, document: Map<String, Value>) -> Answer<Response> {
+    ctx.audit.object(id);
+    ctx.audit.action("invocation.signal");
     let signal = requests::signal(&Value::Object(document))?;
     let record = app.serverless.signal_invocation(ctx, &id.to_owned(), signal).await?;
-    audit(ctx, "invocation.signal", id);
     Ok(Body(shown::record(ctx, &record)).into_response())
 }

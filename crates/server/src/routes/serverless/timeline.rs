@@ -23,7 +23,7 @@ pub(super) async fn read(
     params.done()?;
     if wants_stream(&headers) {
         let seen = last_event_id(&headers)?.unwrap_or(0);
-        return stream::follow(&app, ctx, id, seen).await;
+        return stream::follow(&app, (*ctx).clone(), id, seen).await;
     }
     let page = app.serverless.page_timeline(&ctx, &id, page).await?;
     let show = |event: &_| serde_json::to_value(event).unwrap_or_default();

@@ -62,7 +62,7 @@ pub(super) fn definition(address: &str) -> Value {
     definition_of("default", address)
 }
 
-pub(super) fn definition_of(tenant: &str, address: &str) -> Value {
+pub(crate) fn definition_of(tenant: &str, address: &str) -> Value {
     let workflow = address.contains("workflow");
     let params = json!({"type": "object", "properties": {"do": {"type": "string"}, "amount": {"type": "number"}}});
     let mut document = json!({

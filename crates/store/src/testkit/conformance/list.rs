@@ -184,6 +184,24 @@ macro_rules! __conformance_cases {
                 racing_writers_share_no_number;
                 lines_outlive_the_process;
             }
+            identity {
+                a_key_is_found_by_its_digest;
+                keys_are_listed_newest_first;
+                a_revoked_key_stays_revoked;
+                use_is_noted_once_a_minute;
+                ended_keys_leave;
+                a_tenant_has_so_many_live_keys;
+                keys_are_checked;
+                keys_outlive_the_process;
+            }
+            audit {
+                entries_come_back_newest_first;
+                entries_are_found_by_every_condition;
+                an_entry_is_written_once;
+                old_entries_leave;
+                entries_of_a_tenant_are_its_own;
+                long_texts_are_cut;
+            }
             import {
                 gaps_stay_and_the_run_goes_on proves "ES-003";
                 a_reader_sees_it_come_in;

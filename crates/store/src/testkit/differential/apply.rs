@@ -124,6 +124,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
         Op::Function(op) => op.apply(store).await,
         Op::Entrypoint(op) => op.apply(store).await,
+        Op::Identity(op) => op.apply(store).await,
         _ => apply_rows(op, store, places).await,
     }
 }

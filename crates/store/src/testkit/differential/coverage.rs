@@ -63,7 +63,7 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 25] = [
+const MUST_SHOW: [&str; 31] = [
     "read_run",
     "snapshot_at",
     "read_log",
@@ -89,6 +89,12 @@ const MUST_SHOW: [&str; 25] = [
     "find_entrypoint",
     "list_entrypoints",
     "count_entrypoints",
+    "find_key",
+    "list_keys",
+    "get_key",
+    "trim_keys",
+    "read_audit",
+    "trim_audit",
 ];
 
 impl Coverage {

@@ -4,6 +4,7 @@
 mod entrypoints;
 mod filters;
 mod functions;
+mod identity;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -225,6 +226,9 @@ pub(super) async fn next(
     }
     if world.rng.one_in(5) {
         return Op::Function(functions::next(&mut world));
+    }
+    if world.rng.one_in(7) {
+        return Op::Identity(identity::next(&mut world, clock));
     }
     if let Some(repeated) = world.memory.append.clone()
         && world.rng.one_in(12)

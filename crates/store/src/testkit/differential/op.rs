@@ -8,6 +8,7 @@ use servo_model::{EventId, RunId, TenantId, Timestamp};
 
 use super::entrypoints::EntrypointOp;
 use super::functions::FunctionOp;
+use super::identity::IdentityOp;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -164,6 +165,7 @@ pub(super) enum Op {
     },
     Function(FunctionOp),
     Entrypoint(EntrypointOp),
+    Identity(IdentityOp),
     Import {
         row: RunRow,
         events: Vec<StoredEvent>,
@@ -266,6 +268,7 @@ impl Op {
             Op::TrimSystem { .. } => "trim_system",
             Op::Function(op) => op.kind(),
             Op::Entrypoint(op) => op.kind(),
+            Op::Identity(op) => op.kind(),
             Op::Import { .. } => "import_run",
         }
     }

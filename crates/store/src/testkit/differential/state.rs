@@ -7,6 +7,7 @@ use super::apply::{cursor_text, event_text, letter_text, note_text};
 use super::functions::{FUNCTIONS, function};
 use super::generate::{CURSORS, REQUESTS, RUNS, TENANTS, request_ids};
 use crate::Store;
+use crate::audit::AuditQuery;
 use crate::entrypoints::EntrypointQuery;
 use crate::position::Position;
 use crate::runs::{RunQuery, Scope};
@@ -52,6 +53,9 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
     for scope in TENANTS.iter().map(|name| Scope::Tenant(tenant(name))).chain([Scope::System]) {
         tell(format!("runs of {scope:?}"), format!("{:?}", store.list_runs(&scope, &query).await));
         tell(format!("alerts of {scope:?}"), format!("{:?}", store.alerts(&scope, 1_000).await));
+        tell(format!("keys of {scope:?}"), format!("{:?}", store.list_keys(&scope, None, 1_000).await));
+        let all = AuditQuery { limit: 1_000, ..AuditQuery::default() };
+        tell(format!("audit of {scope:?}"), format!("{:?}", store.read_audit(&scope, &all).await));
     }
     for scope in TENANTS.iter().map(|name| Scope::Tenant(tenant(name))).chain([Scope::System]) {
         let query = EntrypointQuery { limit: 1_000, ..EntrypointQuery::default() };

@@ -14,7 +14,7 @@ pub(super) fn next(world: &mut World<'_>) -> FunctionOp {
     let (tenant, name) = (tenant(mostly_first(world, &TENANTS)), function(mostly_first(world, &FUNCTIONS)));
     let alias = alias(mostly_first(world, &ALIASES));
     let run = mostly_first(world, &RUNS);
-    match world.rng.below(22) {
+    match world.rng.below(24) {
         0..=4 => {
             let document = format!("{{\"b\": {}, \"a\": null}}", world.rng.below(3));
             FunctionOp::Put { tenant, name, document }
@@ -32,11 +32,11 @@ pub(super) fn next(world: &mut World<'_>) -> FunctionOp {
             FunctionOp::Versions { tenant, name, before, limit: world.limit() }
         }
         8 => FunctionOp::Remove { tenant, name },
-        9..=11 | 19 | 20 => FunctionOp::PutAlias { tenant, name, alias, version: 1 + world.rng.below(2) },
-        12 => FunctionOp::GetAlias { tenant, name, alias },
-        13 | 18 => FunctionOp::Aliases { tenant, name },
-        14 | 21 => FunctionOp::RemoveAlias { tenant, name, alias },
-        15 => {
+        9..=11 => FunctionOp::PutAlias { tenant, name, alias, version: 1 + world.rng.below(2) },
+        12 | 18 | 19 => FunctionOp::GetAlias { tenant, name, alias },
+        13 | 23 => FunctionOp::Aliases { tenant, name },
+        14 => FunctionOp::RemoveAlias { tenant, name, alias },
+        15 | 20..=22 => {
             let after = world.rng.below(3);
             FunctionOp::ReadLines { scope: world.scope(), run_id: run_id(run), after, limit: world.limit() }
         }

@@ -1,0 +1,71 @@
+//! `servo keys`, `servo audit`
+
+use servo_client::AuditFilter;
+use servo_model::{TenantId, Timestamp};
+use servo_wire::v1::{CreateKeyRequest, KeyKind};
+
+use crate::args::{AuditCommand, CreateKeyArgs, KeysCommand};
+use crate::failure::{Failure, exit};
+use crate::run::{Session, interruptible};
+
+pub(crate) async fn run(session: &Session, command: KeysCommand) -> Result<u8, Failure> {
+    let (client, out) = (&session.client, &session.out);
+    interruptible(async {
+        match command {
+            KeysCommand::Create(args) => {
+                let created = client.create_key(&request(args)).await?;
+                out.data(&*created, created.raw())?;
+                out.note("keep the secret now: it is not shown again");
+            }
+            KeysCommand::List(args) => {
+                let tenant = args.tenant.as_ref().map(TenantId::as_str);
+                let list = client.keys(tenant, args.after.as_deref(), Some(args.limit)).await?;
+                out.data(&*list, list.raw())?;
+                if let Some(after) = &list.after {
+                    out.note(&format!("there are more: --after {after}"));
+                }
+            }
+            KeysCommand::Revoke(args) => {
+                let item = client.revoke_key(&args.id).await?;
+                out.data(&*item, item.raw())?;
+            }
+        }
+        Ok(exit::OK)
+    })
+    .await
+}
+
+fn request(args: CreateKeyArgs) -> CreateKeyRequest {
+    CreateKeyRequest {
+        name: args.name,
+        roles: args.role,
+        kind: if args.access { KeyKind::Access } else { KeyKind::Api },
+        tenant_id: args.tenant,
+        expires_in_seconds: args.expires_in.map(|life| life.as_secs()),
+    }
+}
+
+pub(crate) async fn audit(session: &Session, command: AuditCommand) -> Result<u8, Failure> {
+    let AuditCommand::List(args) = command;
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let filter = AuditFilter {
+        actor: args.actor,
+        action: args.action,
+        object: args.object,
+        outcome: args.outcome,
+        from: time(args.from),
+        to: time(args.to),
+        tenant: args.tenant.map(|tenant| tenant.to_string()),
+        limit: Some(args.limit),
+        cursor: args.cursor,
+    };
+    interruptible(async {
+        let list = session.client.audit(&filter).await?;
+        session.out.data(&*list, list.raw())?;
+        if let Some(cursor) = &list.next_cursor {
+            session.out.note(&format!("there are more: --cursor {cursor}"));
+        }
+        Ok(exit::OK)
+    })
+    .await
+}

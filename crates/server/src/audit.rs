@@ -1,0 +1,149 @@
+//! Who did what: every route passes here, so none can forget it.
+//!
+//! A route declares its action in [`actions`]; a handler says what it is about, where the path does not. Entries hold names
+//! and codes, never bodies, results or credentials. ADR 9 says which are written before the answer and which behind it.
+
+pub(crate) mod actions;
+mod note;
+mod recorder;
+mod throttle;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use servo_model::{AuditEntry, AuditOutcome, TenantId};
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::request::{Peer, RequestInfo};
+use actions::{Action, Recorded};
+
+pub(crate) use note::Note;
+pub(crate) use recorder::Recorder;
+
+/// The reason of an entry whose caller went away before there was an answer.
+const CALLER_GONE: &str = "CALLER_GONE";
+
+/// A request on its way, with all that its entry will need. Dropped in the middle it still leaves one: otherwise hanging up
+/// in time would be a way to act unseen.
+struct Watched<'a> {
+    app: &'a App,
+    action: Action,
+    note: Note,
+    object: String,
+    info: RequestInfo,
+    peer: Option<Peer>,
+    answered: bool,
+    /// An entry that is being written.
+    unwritten: Option<AuditEntry>,
+}
+
+/// Around every route.
+pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let Some(route) = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()) else {
+        return next.run(request).await;
+    };
+    let note = Note::default();
+    request.extensions_mut().insert(note.clone());
+    let mut watched = Watched {
+        app: &app,
+        action: actions::of(request.method(), &route),
+        note,
+        object: object_in_path(&route, request.uri().path()),
+        info: request.extensions().get::<RequestInfo>().cloned().unwrap_or_default(),
+        peer: request.extensions().get::<Peer>().copied(),
+        answered: false,
+        unwritten: None,
+    };
+    let response = next.run(request).await;
+    watched.answered = true;
+    if let Some(entry) = watched.record(&response) {
+        watched.unwritten = Some(entry.clone());
+        match watched.action.recorded {
+            Recorded::Before => app.recorder.before(entry).await,
+            Recorded::Behind | Recorded::IfDenied => app.recorder.behind(entry).await,
+        }
+        watched.unwritten = None;
+    }
+    drop(watched);
+    response
+}
+
+/// The first parameter of the path, as it was sent.
+fn object_in_path(route: &str, path: &str) -> String {
+    let pairs = route.split('/').zip(path.split('/'));
+    pairs.filter(|(name, _)| name.starts_with('{')).map(|(_, value)| value.to_owned()).next().unwrap_or_default()
+}
+
+impl Watched<'_> {
+    /// The entry of something that was done. Others are on their way already: nobody waits for them.
+    fn record(&self, response: &Response) -> Option<AuditEntry> {
+        let status = response.status();
+        let noted = self.note.read();
+        let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let recorder = &self.app.recorder;
+        if denied {
+            recorder.denied(self.entry(AuditOutcome::Denied, reason(response)));
+            return None;
+        }
+        if self.action.recorded == Recorded::IfDenied || status == StatusCode::METHOD_NOT_ALLOWED {
+            return None;
+        }
+        if status.is_client_error() || status.is_server_error() {
+            // Before anybody is known there is nobody who has tried.
+            if noted.caller.is_some() {
+                recorder.failed(self.entry(AuditOutcome::Failed, reason(response)));
+            }
+            return None;
+        }
+        (!noted.unchanged).then(|| self.entry(AuditOutcome::Allowed, None))
+    }
+
+    fn entry(&self, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {
+        let noted = self.note.read();
+        let engine = self.app.runtime.engine();
+        let at = engine.clock().now();
+        let (actor, tenant_id, roles) = match noted.caller {
+            Some(caller) => (caller.subject, caller.tenant, caller.roles),
+            None => (String::new(), TenantId::system(), Vec::new()),
+        };
+        AuditEntry {
+            id: engine.ids().event_id(at),
+            at,
+            tenant_id,
+            actor,
+            roles,
+            action: noted.action.unwrap_or(self.action.name).to_owned(),
+            object_kind: self.action.object_kind.to_owned(),
+            object_id: noted.object.unwrap_or_else(|| self.object.clone()),
+            outcome,
+            correlation_id: self.info.correlation_id.clone(),
+            reason,
+            source: self.peer.map(|peer| peer.0.to_string()),
+            count: 1,
+        }
+        .clipped()
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.unwritten.take() {
+            // Written twice is written once.
+            self.app.recorder.later(entry);
+        }
+        if !self.answered && self.action.recorded != Recorded::IfDenied && self.note.read().caller.is_some() {
+            self.app.recorder.failed(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
+        }
+    }
+}
+
+/// The code of the answer, in the words of its API.
+fn reason(response: &Response) -> Option<String> {
+    if let Some(error) = response.extensions().get::<ApiError>() {
+        return Some(error.problem.code.clone());
+    }
+    let name = response.headers().get("x-amzn-errortype").and_then(|value| value.to_str().ok());
+    Some(name.map_or_else(|| response.status().as_u16().to_string(), str::to_owned))
+}

@@ -1,0 +1,46 @@
+//! What is learnt about a request on its way in: who makes it, and what it is about.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use servo_model::SecurityContext;
+
+/// Travels with a request. Clones are the same note.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Note(Arc<Mutex<Noted>>);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Noted {
+    pub caller: Option<SecurityContext>,
+    pub object: Option<String>,
+    pub action: Option<&'static str>,
+    pub unchanged: bool,
+}
+
+impl Note {
+    fn change(&self, change: impl FnOnce(&mut Noted)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn read(&self) -> Noted {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn caller(&self, caller: &SecurityContext) {
+        self.change(|noted| noted.caller = Some(caller.clone()));
+    }
+
+    /// What it is about, where the path does not say or says it otherwise.
+    pub(crate) fn object(&self, id: &str) {
+        self.change(|noted| noted.object = Some(id.to_owned()));
+    }
+
+    /// A finer name than the route's: one address may take several kinds of action.
+    pub(crate) fn action(&self, name: &'static str) {
+        self.change(|noted| noted.action = Some(name));
+    }
+
+    /// The request was answered as an earlier one, and changed nothing.
+    pub(crate) fn unchanged(&self) {
+        self.change(|noted| noted.unchanged = true);
+    }
+}
