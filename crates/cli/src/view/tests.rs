@@ -390,3 +390,44 @@ fn audit_entries() {
     }
     assert_eq!(list.ids(), ["0194f3c2-0000-7000-8000-000000000000"]);
 }
+
+fn invocation(id: &str, status: &str) -> Value {
+    json!({
+        "id": id, "invocation_id": id, "entrypoint_version": "1.0.0", "tenant_id": "t", "status": status, "mode": "async",
+        "entrypoint_id": "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~vendor.app.tax.v1~",
+        "params": {"amount": 100}, "result": null, "error": null,
+        "timestamps": {"created_at": "2026-02-11T10:25:00.000Z", "started_at": null, "suspended_at": null, "finished_at": null},
+        "observability": {"correlation_id": "c-1", "trace_id": null, "span_id": null, "metrics": {"memory_limit_mb": 0}},
+    })
+}
+
+#[test]
+fn invocations_and_their_timelines() {
+    let mut failed = invocation("inv_2", "failed");
+    failed["timestamps"]["finished_at"] = json!("2026-02-11T10:26:04.000Z");
+    failed["error"] =
+        json!({"error_type_id": "gts.e.v1~", "message": "no\u{1b}[2J", "category": "retryable", "details": {}});
+    let info = json!({"next_cursor": null, "prev_cursor": null, "has_more": false});
+    check::<servo_entrypoint::Page<servo_entrypoint::InvocationRecord>>(
+        json!({"items": [invocation("inv_3", "running"), failed], "page_info": info}),
+        "\
+INVOCATION  STATUS   ENTRYPOINT         CREATED  TOOK   ERROR
+inv_3       running  vendor.app.tax.v1  5m ago   -      -
+inv_2       failed   vendor.app.tax.v1  5m ago   1m 4s  no [2J
+",
+    );
+    let result = json!({"record": invocation("dryrun_1", "queued"), "dry_run": true, "cached": false});
+    let result: servo_entrypoint::InvocationResult = serde_json::from_value(result).unwrap();
+    let text = result.table(&Style::plain("2026-02-11T10:30:00Z"));
+    assert!(text.contains("Params       {\"amount\":100}\n") && text.ends_with("nothing was started.\n"), "{text}");
+    check::<servo_entrypoint::Page<servo_entrypoint::InvocationTimelineEvent>>(
+        json!({"items": [
+            {"at": "2026-02-11T10:25:00.000Z", "event_type": "started", "status": "running"},
+            {"at": "2026-02-11T10:25:01.000Z", "event_type": "step_failed", "status": "running", "step_name": "charge", "message": "no"},
+        ], "page_info": info}),
+        "\
+2026-02-11T10:25:00.000Z  running  started
+2026-02-11T10:25:01.000Z  running  step_failed  charge  no
+",
+    );
+}
