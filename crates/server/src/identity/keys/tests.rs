@@ -1,3 +1,5 @@
+//! Keys: made, found, revoked, expired and mistyped.
+
 use super::*;
 use servo_model::limits::Limits;
 use servo_store::mem::MemStore;
