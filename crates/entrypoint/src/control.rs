@@ -51,7 +51,7 @@ pub fn check(action: &InvocationControlAction, status: InvocationStatus, kind: E
 mod tests {
     use super::*;
 
-    /// SR-386 to SR-390, SR-393, SR-394, SR-396: the whole matrix, for both kinds.
+    /// SR-386, SR-387, SR-388, SR-389, SR-390, SR-393, SR-394, SR-396: the whole matrix, for both kinds.
     #[test]
     fn every_action_in_every_status() {
         use InvocationControlAction as A;

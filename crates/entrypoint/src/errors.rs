@@ -75,7 +75,8 @@ pub fn rate_limited(tenant: &str, retry_after_seconds: u64) -> Failure {
 mod tests {
     use super::*;
 
-    /// SR-155 to SR-160, SR-162, SR-163: each published error has its status and category.
+    /// SR-155, SR-156, SR-157, SR-158, SR-159, SR-160, SR-162, SR-163: each published error has its status and
+    /// category.
     #[test]
     fn every_error_has_a_row() {
         use ErrorCategory as C;

@@ -74,7 +74,8 @@ mod tests {
     use DefinitionStatus as S;
     use EntrypointStatusAction as A;
 
-    /// SR-198, SR-200 to SR-210, SR-358: every action in every status.
+    /// SR-198, SR-200, SR-201, SR-202, SR-203, SR-204, SR-205, SR-206, SR-207, SR-208, SR-209, SR-210, SR-358: every
+    /// action in every status.
     #[test]
     fn every_action_in_every_status() {
         let allowed = [
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// SR-199, SR-207 to SR-210, SR-359, SR-360, SR-362: a draft goes, others are archived or refused.
+    /// SR-199, SR-207, SR-208, SR-209, SR-210, SR-359, SR-360, SR-362: a draft goes, others are archived or refused.
     #[test]
     fn a_delete_removes_drafts_and_archives_the_rest() {
         assert_eq!(remove(S::Draft), Ok(Removal::Delete));
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// SR-211 to SR-216: callable, editable, listed.
+    /// SR-211, SR-212, SR-213, SR-214, SR-215, SR-216: callable, editable, listed.
     #[test]
     fn each_status_allows_what_it_says() {
         let rows = [

@@ -18,8 +18,8 @@ pub use entrypoint::{
 };
 pub use implementation::{EntrypointImplementation, ImplementationKind, ImplementationPayload};
 pub use invocation::{
-    InvocationControlAction, InvocationMetrics, InvocationObservability, InvocationRecord, InvocationRequest,
-    InvocationResult, InvocationSignal, InvocationTimestamps,
+    BlockedBy, Cause, InvocationControlAction, InvocationMetrics, InvocationObservability, InvocationRecord,
+    InvocationRequest, InvocationResult, InvocationSignal, InvocationTimestamps,
 };
 pub use list::{
     BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX, Page, PageInfo,

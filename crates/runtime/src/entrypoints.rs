@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_canon::Digest;
 use servo_entrypoint::{
-    CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerType, Types,
+    CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerType, Types, access,
 };
-use servo_model::TenantId;
 use servo_model::function::{Code, EXECUTION_SECONDS_MAX, FunctionSpec, Reach};
+use servo_model::{SecurityContext, TenantId};
 use servo_store::entrypoints::EntrypointRow;
 use servo_store::{Scope, Store};
 
@@ -37,6 +37,17 @@ pub(crate) struct Loaded {
 impl Loaded {
     pub(crate) fn status(&self) -> DefinitionStatus {
         self.entrypoint.definition.status
+    }
+
+    /// Whether a run that somebody started may call it.
+    pub(crate) fn is_seen_by(&self, tenant: &TenantId, subject: &str) -> bool {
+        let ctx = SecurityContext {
+            subject: subject.to_owned(),
+            tenant: tenant.clone(),
+            roles: Vec::new(),
+            correlation_id: String::new(),
+        };
+        access::sees(&ctx, &self.entrypoint.definition.owner)
     }
 
     /// The function that it refers to, if it does.

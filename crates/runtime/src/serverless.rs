@@ -5,6 +5,7 @@
 
 mod api;
 mod begin;
+mod blocked;
 mod bulk;
 mod control;
 mod list;

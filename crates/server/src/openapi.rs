@@ -45,6 +45,7 @@ fn build() -> Value {
             {"name": "types", "description": "The published JSON Schemas."},
             {"name": "runs", "description": "Runs of plans and functions."},
             {"name": "functions", "description": "Handlers of the Lambda API."},
+            {"name": "identity", "description": "Keys and the audit log."},
             {"name": "platform", "description": "The store, the runtime contract and health."},
         ],
         "paths": paths,

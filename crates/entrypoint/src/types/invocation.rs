@@ -19,6 +19,47 @@ pub struct InvocationRecord {
     pub error: Option<RuntimeErrorPayload>,
     pub timestamps: InvocationTimestamps,
     pub observability: InvocationObservability,
+    /// Why a run that has not ended does not go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<BlockedBy>,
+    /// Before this time nothing happens by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest_at: Option<Timestamp>,
+}
+
+/// One thing that a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockedBy {
+    pub cause: Cause,
+    /// Of the timer, the message or the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The run that this one waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation_id: Option<InvocationId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// As many runs of the tenant are active as may be.
+    Queue,
+    /// A free place: of the entrypoint's `max_concurrent`, or of the node.
+    Slot,
+    /// The time of the next try.
+    Retry,
+    Timer,
+    Signal,
+    Event,
+    Callback,
+    /// Another run.
+    Invocation,
+    /// Somebody suspended it.
+    Operator,
+    /// The run that undoes it.
+    Compensation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,7 +16,8 @@ fn key(tenant: &str, subject: &str, owner: OwnerType, version: &str, key: &str) 
     Key::new(&ctx, owner, "gts.a.b.c.v1~", version, key)
 }
 
-/// SR-383, SR-428 to SR-433, SR-451: a key belongs to tenant, entrypoint and version, and to the user where the user owns.
+/// SR-383, SR-428, SR-429, SR-430, SR-431, SR-432, SR-433, SR-451: a key belongs to tenant, entrypoint and version, and
+/// to the user where the user owns.
 #[test]
 fn keys_belong_to_somebody() {
     let same = |left: &Key, right: &Key| {

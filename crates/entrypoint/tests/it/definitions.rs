@@ -23,7 +23,8 @@ fn the_published_function_is_valid() {
     assert_eq!(normal["status"], "draft");
 }
 
-/// SR-022, SR-026, SR-027, SR-032, SR-033, SR-041 to SR-044, SR-057, SR-187 to SR-190, SR-193, SR-194: defaults.
+/// SR-022, SR-026, SR-027, SR-032, SR-033, SR-041, SR-042, SR-043, SR-044, SR-057, SR-187, SR-188, SR-189, SR-190,
+/// SR-193, SR-194: defaults.
 #[test]
 fn what_is_left_out_has_its_default() {
     let world = World::new();
@@ -60,8 +61,8 @@ fn the_address_says_the_kind() {
     assert_eq!(world.faults(&number), ["$.entrypoint_id schema_mismatch"]);
 }
 
-/// SR-010, SR-011, SR-018, SR-022, SR-040 to SR-044, SR-058, SR-081 to SR-085, SR-166, SR-186, SR-189 to SR-192, SR-194: one
-/// fault, one issue, at its place.
+/// SR-010, SR-011, SR-018, SR-022, SR-040, SR-041, SR-042, SR-043, SR-044, SR-058, SR-081, SR-082, SR-083, SR-084,
+/// SR-085, SR-166, SR-186, SR-189, SR-190, SR-191, SR-192, SR-194: one fault, one issue, at its place.
 #[test]
 fn every_fault_is_named_at_its_place() {
     let world = World::new();
@@ -194,7 +195,7 @@ fn one_answer_names_all_faults() {
     assert_eq!((issues[1].location.line, issues[1].location.column), (None, None));
 }
 
-/// SR-031, SR-034 to SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
+/// SR-031, SR-034, SR-035, SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
 #[test]
 fn limits_belong_to_the_adapter() {
     let world = World::new();
@@ -313,7 +314,7 @@ fn the_default_mode_is_supported() {
     assert_eq!(World::new().faults(&document), ["$.traits.invocation.default invalid_value"]);
 }
 
-/// SR-093 to SR-097, SR-225, SR-234: workflow traits.
+/// SR-093, SR-094, SR-095, SR-096, SR-097, SR-225, SR-234: workflow traits.
 #[test]
 fn workflows_have_traits() {
     let world = World::new();

@@ -46,7 +46,7 @@ impl World {
     }
 }
 
-/// SR-065 to SR-067, SR-071: zero is no limit, and so is no configuration.
+/// SR-065, SR-066, SR-067, SR-071: zero is no limit, and so is no configuration.
 #[test]
 fn zero_is_no_limit() {
     for config in [json!({}), json!({"max_requests_per_second": 0, "max_requests_per_minute": 0, "burst_size": 1})] {

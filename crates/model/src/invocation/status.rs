@@ -70,7 +70,9 @@ impl InvocationStatus {
 mod tests {
     use super::*;
 
-    /// SR-124 to SR-148, SR-222: every pair of statuses, for both kinds. The way out of `dead_lettered` is redrive alone.
+    /// SR-124, SR-125, SR-126, SR-127, SR-128, SR-129, SR-130, SR-131, SR-132, SR-133, SR-134, SR-135, SR-136, SR-137,
+    /// SR-138, SR-139, SR-140, SR-141, SR-142, SR-143, SR-144, SR-145, SR-146, SR-147, SR-148, SR-222: every pair of
+    /// statuses, for both kinds. The way out of `dead_lettered` is redrive alone.
     #[test]
     fn every_transition_is_allowed_or_forbidden() {
         use InvocationStatus as S;

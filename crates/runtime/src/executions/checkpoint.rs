@@ -144,7 +144,17 @@ impl Executions {
         parent: ParentOperation,
     ) -> Result<Result<Spawn, ErrorObject>, Refused> {
         let wrong = |failure: &Failure| Ok(Err(failure.to_error()));
-        let Some(loaded) = self.entrypoints.find(&token.tenant, address).await? else {
+        // The caller of a run calls on: what it starts is its own.
+        let caller = |state: &RunState| {
+            let pin = state.entrypoint();
+            let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone());
+            let correlation = pin.map(|pin| (pin.correlation_id.clone(), pin.dead_letter_grace_seconds));
+            (subject, correlation)
+        };
+        let (subject, correlation) = self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, caller).await?;
+        let subject = subject.unwrap_or_else(|| format!("execution/{}", token.run));
+        let found = self.entrypoints.find(&token.tenant, address).await?;
+        let Some(loaded) = found.filter(|loaded| loaded.is_seen_by(&token.tenant, &subject)) else {
             return wrong(&errors::not_found(format!("there is no entrypoint `{address}`")));
         };
         if !servo_entrypoint::status::is_callable(loaded.status()) {
@@ -159,19 +169,11 @@ impl Executions {
             Ok(params) => serde_json::Value::Object(params).to_string(),
             Err(failure) => return wrong(&failure),
         };
-        // The caller of a run calls on: what it starts is its own.
-        let caller = |state: &RunState| {
-            let pin = state.entrypoint();
-            let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone());
-            let correlation = pin.map(|pin| (pin.correlation_id.clone(), pin.dead_letter_grace_seconds));
-            (subject, correlation)
-        };
-        let (subject, correlation) = self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, caller).await?;
         let (correlation_id, grace) = correlation.unwrap_or_else(|| (token.run.to_string(), 86_400));
         let begin = Begin {
             loaded: &loaded,
             tenant: token.tenant.clone(),
-            subject: subject.unwrap_or_else(|| format!("execution/{}", token.run)),
+            subject,
             correlation_id,
             mode: InvocationMode::Async,
             params,

@@ -10,6 +10,8 @@ use servo_model::invocation::{EntrypointKind, EntrypointPin};
 use servo_model::operation::{ExecutionStatus, OperationType};
 use servo_model::{RunState, Timestamp};
 
+use super::blocked;
+
 /// `None` for a run that is no invocation.
 pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
     let execution = state.execution.as_deref()?;
@@ -17,6 +19,7 @@ pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
     let head = &execution.head;
     let finished_at = state.completed_at.filter(|_| state.status.is_terminal());
     let (result, error) = outcome(execution);
+    let blocked_by = blocked::blocked_by(state, execution);
     let (trace_id, span_id) = trace(head.start.trace.as_deref());
     Some(InvocationRecord {
         invocation_id: state.run_id.to_string(),
@@ -40,6 +43,8 @@ pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
             span_id,
             metrics: metrics(execution, pin, finished_at),
         },
+        earliest_at: blocked_by.iter().filter_map(|blocked| blocked.until).min(),
+        blocked_by,
     })
 }
 

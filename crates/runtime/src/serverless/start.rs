@@ -262,6 +262,8 @@ impl Serverless {
                     ..InvocationMetrics::default()
                 },
             },
+            blocked_by: Vec::new(),
+            earliest_at: None,
         })
     }
 }

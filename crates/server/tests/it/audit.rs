@@ -13,10 +13,11 @@ use servo_store::audit::AuditQuery;
 
 use crate::harness::{Answer, Options, Server, endless, keys, one_step, start, wait_for};
 use crate::roles::{TABLE, level};
-use crate::serverless::support::definition_of;
+use crate::serverless::support::{Obedient, definition_of};
 
 async fn server() -> Server {
-    Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await
+    let handlers = Arc::new(Obedient::default());
+    Server::with(Options { auth: keys(), loopback: false, handlers, ..Options::default() }).await
 }
 
 async fn all(server: &Server) -> Vec<AuditEntry> {
@@ -58,7 +59,9 @@ async fn serverless(server: &Server, method: &str, path: &str) -> (String, Optio
     }
     let workflow = path.ends_with(":signal");
     let kind = if workflow { "workflow" } else { "function" };
-    let name = format!("{}_{}", method.to_lowercase(), path.len());
+    // One for each kind of change.
+    let own = path.trim_start_matches(SERVERLESS).replace(|c: char| !c.is_ascii_lowercase(), "_");
+    let name = format!("{}{own}", method.to_lowercase());
     let address = format!("gts.x.core.serverless.entrypoint.v1~x.core.serverless.{kind}.v1~vendor.app.{name}.v1~");
     let definition = definition_of("acme", &address);
     let rest = path.trim_start_matches(SERVERLESS);
@@ -75,7 +78,7 @@ async fn serverless(server: &Server, method: &str, path: &str) -> (String, Optio
         _ => {}
     }
     send(Method::POST, &format!("{SERVERLESS}/entrypoints/{id}:status"), &json!({"action": "activate"})).await;
-    let start = json!({"entrypoint_id": address, "params": {}});
+    let start = json!({"entrypoint_id": address, "params": {"do": "hang"}});
     if rest == "/invocations" {
         return (path.to_owned(), Some(start));
     }

@@ -68,7 +68,7 @@ const EMPTY: &str = "
     DELETE FROM servo.queue; DELETE FROM servo.dispatches; DELETE FROM servo.outbox; DELETE FROM servo.dead_letters;
     DELETE FROM servo.lines; DELETE FROM servo.line_heads; DELETE FROM servo.function_aliases;
     DELETE FROM servo.function_versions; DELETE FROM servo.functions; DELETE FROM servo.alerts; DELETE FROM servo.authority; DELETE FROM servo.cursors;
-    DELETE FROM servo.api_keys; DELETE FROM servo.audit_log;
+    DELETE FROM servo.api_keys; DELETE FROM servo.audit_log; DELETE FROM servo.entrypoints; DELETE FROM servo.invocation_counts;
     DELETE FROM servo.runs WHERE run_id <> '_system';
     UPDATE servo.runs SET trim_before = 0, head_floor = 0, quarantined = NULL, created_at = ";
 

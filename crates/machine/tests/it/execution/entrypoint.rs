@@ -111,7 +111,7 @@ fn a_function_is_tried_again_by_its_policy() {
     assert_eq!(world.execution().head.ended.as_ref().unwrap().error, Some(last));
 }
 
-/// SR-029, SR-048 to SR-050: neither by category nor by name.
+/// SR-029, SR-048, SR-049, SR-050: neither by category nor by name.
 #[test]
 fn what_is_not_worth_it_is_not_tried_again() {
     use ErrorCategory as C;

@@ -70,7 +70,7 @@ fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
     )
 }
 
-/// SR-103 to SR-114, SR-135, SR-138, SR-183, SR-231: the handler gets the whole context, as a run of its own.
+/// SR-103, SR-105, SR-106, SR-107, SR-108, SR-110, SR-111, SR-114, SR-135, SR-138, SR-183, SR-231: the handler gets the whole context, as a run of its own.
 #[test]
 fn a_failed_workflow_is_undone() {
     let bed = Bed::new(21);
@@ -114,7 +114,7 @@ fn what_cannot_be_undone_is_a_dead_letter() {
     }
 }
 
-/// SR-106, SR-109, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
+/// SR-106, SR-109, SR-112, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
 #[test]
 fn a_cancelled_workflow_is_undone_by_its_own_handler() {
     let bed = Bed::new(23);
@@ -140,7 +140,7 @@ fn a_cancelled_workflow_is_undone_by_its_own_handler() {
     assert_eq!(context["workflow_state_snapshot"], json!({}));
 }
 
-/// SR-115 to SR-118: handlers are there, active, and take the context.
+/// SR-115, SR-116, SR-117, SR-118: handlers are there, active, and take the context.
 #[test]
 fn handlers_are_checked_when_a_workflow_is_registered() {
     let bed = Bed::new(24);

@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_entrypoint::{
-    EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationSignal, InvocationStatus as S,
-    RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
+    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationSignal,
+    InvocationStatus as S, RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
 };
 use servo_model::execution::SIGNAL;
 use servo_model::invocation::Failure;
-use servo_model::operation::{OperationAction as A, OperationType, OperationUpdate};
+use servo_model::operation::{
+    ChainedInvokeOptions, OperationAction as A, OperationStatus, OperationType, OperationUpdate,
+};
 
 use super::support::{Bed, FUNCTION, WORKFLOW, me, request};
 use crate::executions::handler::{pending, step, succeeded};
@@ -21,7 +23,7 @@ fn failure(category: RuntimeErrorCategory, message: &str) -> HandlerFailure {
     HandlerFailure::new(FailureKind::Failed, Failure::new(errors::EXECUTION, category, message).to_error())
 }
 
-/// SR-007, SR-008, SR-239 to SR-248: sync waits for the result, async does not, and both leave the same record.
+/// SR-007, SR-008, SR-239, SR-240, SR-241, SR-244, SR-245, SR-246, SR-248: sync waits for the result, async does not, and both leave the same record.
 #[test]
 fn a_function_is_called_in_both_modes() {
     let bed = Bed::new(1);
@@ -73,6 +75,8 @@ fn a_failing_function_is_retried_and_then_failed() {
         },
     );
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let between = bed.until_blocked(&id, Cause::Retry);
+    assert!(between.earliest_at.is_some() && between.status == S::Running);
     let record = bed.until(&id, S::Failed);
     assert_eq!(calls.load(Ordering::SeqCst), 3);
     let error = record.error.unwrap();
@@ -154,7 +158,7 @@ fn a_failed_run_is_retried_or_given_up() {
     assert_eq!(bed.control(&id, Action::Retry).unwrap_err().error_type_id, errors::CONFLICT, "only by a redrive");
 }
 
-/// SR-390 to SR-392: a replay is a new run with the same params, and changes nothing about the old one.
+/// SR-390, SR-391, SR-392: a replay is a new run with the same params, and changes nothing about the old one.
 #[test]
 fn a_replay_is_a_new_run() {
     let bed = Bed::new(6);
@@ -197,6 +201,8 @@ fn a_workflow_waits_for_a_message() {
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let waiting = bed.until(&id, S::Suspended);
     assert!(waiting.timestamps.suspended_at.is_some());
+    let blocked: Vec<_> = waiting.blocked_by.iter().map(|blocked| (blocked.cause, blocked.name.as_deref())).collect();
+    assert_eq!((blocked, waiting.earliest_at), (vec![(Cause::Signal, Some("approved"))], None));
     let message = |signal_id: &str, name: &str| InvocationSignal {
         signal_id: signal_id.to_owned(),
         name: name.to_owned(),
@@ -230,7 +236,7 @@ fn a_workflow_waits_for_a_message() {
     assert_eq!(send(message("m2", "late")).unwrap_err().error_type_id, errors::CONFLICT);
 }
 
-/// SR-128 to SR-132, SR-385 to SR-388: control of a workflow that runs.
+/// SR-132, SR-394, SR-395: control of a workflow that runs.
 #[test]
 fn a_workflow_is_suspended_resumed_and_cancelled() {
     let bed = Bed::new(8);
@@ -281,4 +287,60 @@ fn a_run_keeps_the_definition_it_started_with() {
     let sent = id.clone();
     bed.run(|serverless| async move { serverless.signal_invocation(&me(), &sent, signal).await }).unwrap();
     bed.until(&id, S::Succeeded);
+}
+
+fn calls(id: &str, address: &str) -> OperationUpdate {
+    let mut update = OperationUpdate::new(id, OperationType::ChainedInvoke, A::Start);
+    update.chained_invoke_options =
+        Some(ChainedInvokeOptions { function_name: address.to_owned(), ..ChainedInvokeOptions::default() });
+    update.payload = Some(r#"{"n": 2}"#.to_owned());
+    update
+}
+
+/// SR-229: a workflow calls another entrypoint by its address and goes on with its result; what is not its caller's is not there.
+#[test]
+fn a_workflow_calls_other_entrypoints() {
+    let bed = Bed::new(10);
+    let double = bed.entrypoint(
+        FUNCTION,
+        "double",
+        |_| {},
+        |call| async move {
+            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
+            Ok(json!({"doubled": params["n"].as_i64().unwrap() * 2}).to_string())
+        },
+    );
+    let private = bed.entrypoint(
+        FUNCTION,
+        "private",
+        |document| document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"}),
+        |_| async move { Ok("{}".to_owned()) },
+    );
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "caller",
+        |_| {},
+        move |invocation| {
+            let (double, private) = (double.clone(), private.clone());
+            async move {
+                if invocation.known("d").is_none() {
+                    invocation.checkpoint(vec![calls("d", &double), calls("p", &private)]).await.unwrap();
+                    return pending();
+                }
+                let operations = &invocation.input.initial_execution_state.operations;
+                let found = |id: &str| operations.iter().find(|operation| operation.id == id).unwrap();
+                if found("d").status == OperationStatus::Started || found("p").status == OperationStatus::Started {
+                    return pending();
+                }
+                let result = found("d").chained_invoke_details.as_ref().and_then(|details| details.result.clone());
+                let result: serde_json::Value = serde_json::from_str(&result.unwrap()).unwrap();
+                succeeded(&json!({"result": result, "private": found("p").status.as_str()}).to_string())
+            }
+        },
+    );
+    for (caller, private) in [(me(), "SUCCEEDED"), (super::support::caller("bob", "default"), "FAILED")] {
+        let id = bed.start_as(&caller, request(&address, json!({}))).unwrap().record.invocation_id;
+        let record = bed.until(&id, S::Succeeded);
+        assert_eq!(record.result, Some(json!({"result": {"doubled": 4}, "private": private})));
+    }
 }

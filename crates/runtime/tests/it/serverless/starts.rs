@@ -55,7 +55,7 @@ fn checks_come_in_their_order() {
     assert_eq!(records(&bed), 0, "nothing is kept of a refused start");
 }
 
-/// SR-400 to SR-425: a dry run says what would happen and leaves nothing behind.
+/// SR-400, SR-406, SR-407, SR-409, SR-412, SR-414, SR-416, SR-419: a dry run says what would happen and leaves nothing behind.
 #[test]
 fn a_dry_run_leaves_nothing() {
     let bed = Bed::new(42);
@@ -80,7 +80,7 @@ fn a_dry_run_leaves_nothing() {
     assert!(limited.details["retry_after_seconds"].as_u64().unwrap() >= 1);
 }
 
-/// SR-376 to SR-378, SR-383: the same key is the same run, as long as the tenant's window is.
+/// SR-376, SR-377, SR-383: the same key is the same run, as long as the tenant's window is.
 #[test]
 fn a_repeated_start_is_the_same_run() {
     let bed = Bed::with(43, |platform| platform.policy.idempotency.deduplication_window_seconds = 600);
@@ -99,7 +99,7 @@ fn a_repeated_start_is_the_same_run() {
     assert_eq!(records(&bed), 2);
 }
 
-/// SR-426, SR-434 to SR-445, SR-450: results are served again while they are fresh, without a run.
+/// SR-434, SR-437, SR-438, SR-439, SR-440, SR-441, SR-450: results are served again while they are fresh, without a run.
 #[test]
 fn a_fresh_result_is_served_again() {
     let bed = Bed::new(44);
@@ -162,7 +162,7 @@ fn others_see_only_what_is_theirs() {
     assert!(listed.unwrap().items.is_empty());
 }
 
-/// SR-326 to SR-328, SR-332 to SR-341: pages forth and back, by filter and order, with cursors of their own list.
+/// SR-326, SR-327, SR-328, SR-334, SR-336, SR-337, SR-338: pages forth and back, by filter and order, with cursors of their own list.
 #[test]
 fn invocations_are_listed_in_pages() {
     use servo_entrypoint::odata::{Filter, INVOCATIONS, OrderBy};

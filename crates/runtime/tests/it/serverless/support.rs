@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use servo_entrypoint::{
-    Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationMode, InvocationRecord, InvocationRequest,
-    InvocationResult, InvocationStatus, RestRuntime as _, RuntimeErrorPayload, ServerlessRuntime as _,
-    TimelineEventType,
+    Cause, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationMode, InvocationRecord,
+    InvocationRequest, InvocationResult, InvocationStatus, RestRuntime as _, RuntimeErrorPayload,
+    ServerlessRuntime as _, TimelineEventType,
 };
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{Role, SecurityContext, TenantId};
@@ -131,6 +131,18 @@ impl Bed {
             self.world.pass(Duration::from_millis(500));
         }
         panic!("{id} is {:?} and never {status:?}", self.get(id).status);
+    }
+
+    /// Looks often: what is waited for may be over soon.
+    pub(crate) fn until_blocked(&self, id: &str, cause: Cause) -> InvocationRecord {
+        for _ in 0..1_000 {
+            let record = self.get(id);
+            if record.blocked_by.iter().any(|blocked| blocked.cause == cause) {
+                return record;
+            }
+            self.world.pass(Duration::from_millis(5));
+        }
+        panic!("{id} was never blocked by {cause:?}");
     }
 
     pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {

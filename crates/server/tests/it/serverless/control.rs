@@ -11,7 +11,8 @@ async fn api() -> Api {
     api
 }
 
-/// SR-370, SR-386 to SR-394, SR-397: what each action gives in the statuses that a run can be brought into here.
+/// SR-370, SR-386, SR-387, SR-388, SR-389, SR-390, SR-391, SR-392, SR-393, SR-394, SR-397: what each action gives in
+/// the statuses that a run can be brought into here.
 #[tokio::test]
 async fn every_action_in_every_status() {
     let api = api().await;

@@ -23,7 +23,8 @@ async fn with_runs(count: usize) -> (Api, Vec<String>) {
     (api, started)
 }
 
-/// SR-326 to SR-328, SR-332 to SR-334, SR-341: sixty items by pages of 25, forth and back, each once, newest first.
+/// SR-326, SR-327, SR-328, SR-332, SR-333, SR-334, SR-341: sixty items by pages of 25, forth and back, each once,
+/// newest first.
 #[tokio::test]
 async fn sixty_items_forth_and_back() {
     let (api, newest_first) = with_runs(60).await;
@@ -55,7 +56,7 @@ async fn sixty_items_forth_and_back() {
     assert_eq!(oldest, newest_first.iter().rev().cloned().collect::<Vec<_>>());
 }
 
-/// SR-335 to SR-338: each operator finds what it should.
+/// SR-335, SR-336, SR-337, SR-338: each operator finds what it should.
 #[tokio::test]
 async fn conditions_restrict() {
     let (api, all) = with_runs(4).await;

@@ -22,7 +22,8 @@ async fn a_registration_is_a_draft_with_a_place() {
     refused(&api.get(&format!("/entrypoints/{FUNCTION}")).await, 404, "not_found");
 }
 
-/// SR-345, SR-354, SR-356, SR-358 to SR-362: every action in every status over HTTP, and what a delete does in each.
+/// SR-345, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every action in every status over HTTP, and what a
+/// delete does in each.
 #[tokio::test]
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;

@@ -10,7 +10,7 @@ fn ids(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
 }
 
-/// SR-326 to SR-328, SR-345, SR-367, SR-376, SR-380, SR-384, SR-391: from the registration to the timeline.
+/// SR-326, SR-327, SR-328, SR-345, SR-367, SR-376, SR-380, SR-384, SR-391: from the registration to the timeline.
 #[tokio::test]
 async fn an_entrypoint_lives_on_sqlite() {
     let api = Api::with(Options { sqlite: true, ..Options::default() }, &[""]).await;

@@ -47,7 +47,8 @@ async fn a_sync_start_waits_for_the_end() {
     }
 }
 
-/// SR-371 to SR-375, SR-379, SR-382, SR-363, SR-401 to SR-403, SR-405, SR-422: the checks in their order, for real and dry.
+/// SR-371, SR-372, SR-373, SR-374, SR-375, SR-379, SR-382, SR-363, SR-401, SR-402, SR-403, SR-405, SR-422: the checks
+/// in their order, for real and dry.
 #[tokio::test]
 async fn what_cannot_start_is_refused_in_order() {
     let api = api().await;
@@ -102,7 +103,8 @@ async fn only_active_and_deprecated_entrypoints_start() {
     }
 }
 
-/// SR-400, SR-406, SR-407, SR-412, SR-414 to SR-421, SR-423: a dry run makes a record up, and nothing else.
+/// SR-400, SR-406, SR-407, SR-412, SR-414, SR-415, SR-416, SR-417, SR-418, SR-419, SR-420, SR-421, SR-423: a dry run
+/// makes a record up, and nothing else.
 #[tokio::test]
 async fn a_dry_run_leaves_nothing_behind() {
     let api = api().await;
@@ -160,7 +162,8 @@ async fn a_key_starts_one_run() {
     assert_eq!(api.get("/invocations").await.json["items"].as_array().unwrap().len(), 4);
 }
 
-/// SR-426, SR-434, SR-435, SR-438 to SR-441, SR-449: a cached result is the earlier record, and only with all three conditions.
+/// SR-426, SR-434, SR-435, SR-438, SR-439, SR-440, SR-441, SR-449: a cached result is the earlier record, and only with
+/// all three conditions.
 #[tokio::test]
 async fn a_success_is_served_again_where_caching_is_active() {
     let api = Api::start().await;

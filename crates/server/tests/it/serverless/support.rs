@@ -18,7 +18,7 @@ pub(super) fn err(name: &str) -> String {
 
 /// Answers with its input, fails or hangs, as the input says; counts its calls.
 #[derive(Default)]
-pub(super) struct Obedient {
+pub(crate) struct Obedient {
     pub(super) calls: AtomicUsize,
 }
 
