@@ -344,3 +344,32 @@ fn a_workflow_calls_other_entrypoints() {
         assert_eq!(record.result, Some(json!({"result": {"doubled": 4}, "private": private})));
     }
 }
+
+/// SR-030, SR-038, SR-126, SR-130: what has no place stays queued, says why, and can be cancelled there; a place that is free is taken.
+#[test]
+fn no_more_run_at_once_than_may() {
+    let bed = Bed::new(11);
+    let address = bed.entrypoint(
+        FUNCTION,
+        "one",
+        |document| document["traits"]["limits"]["max_concurrent"] = 1.into(),
+        |call| async move {
+            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
+            if params["hangs"] == true { std::future::pending().await } else { Ok("{}".to_owned()) }
+        },
+    );
+    let start = |hangs: bool| bed.start(&address, json!({"hangs": hangs})).unwrap().record.invocation_id;
+    let first = start(true);
+    bed.until(&first, S::Running);
+    let (second, third) = (start(false), start(false));
+    bed.world.pass(Duration::from_secs(5));
+    for waiting in [&second, &third] {
+        let record = bed.get(waiting);
+        assert_eq!((record.status, record.blocked_by[0].cause), (S::Queued, Cause::Slot));
+    }
+    assert_eq!(bed.control(&second, Action::Cancel).unwrap().status, S::Canceled);
+    assert_eq!(bed.control(&first, Action::Cancel).unwrap().status, S::Canceled);
+    bed.until(&third, S::Succeeded);
+    assert_eq!(bed.functions.invocations(), 2, "what was cancelled before its start was never called");
+    assert_eq!(bed.timeline(&second), [T::Canceled]);
+}
