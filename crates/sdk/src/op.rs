@@ -69,7 +69,7 @@ impl Op {
         info.status = recorded.map(|operation| operation.status);
         self.state.hook("on_operation_start", |plugin| plugin.on_operation_start(&info));
         if let Some(recorded) = recorded.filter(|_| finished) {
-            let (result, error) = outcome_of(recorded);
+            let (result, error) = recorded.outcome();
             (info.result, info.error) = (result.map(str::to_owned), error.cloned());
             self.state.hook("on_operation_end", |plugin| plugin.on_operation_end(&info));
         }
@@ -179,23 +179,9 @@ pub(crate) fn check_size(what: &str, text: &str) -> Result<(), DurableError> {
     })
 }
 
-/// Result and error of an operation, wherever its kind keeps them.
-pub(crate) fn outcome_of(operation: &Operation) -> (Option<&str>, Option<&ErrorObject>) {
-    match operation.operation_type {
-        OperationType::Step => operation.step_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::Context => operation.context_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::Callback => operation.callback_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::ChainedInvoke => {
-            operation.chained_invoke_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref()))
-        }
-        OperationType::Execution | OperationType::Wait => None,
-    }
-    .unwrap_or((None, None))
-}
-
 /// The recorded error of an operation that did not succeed.
 pub(crate) fn error_of(operation: &Operation) -> DurableError {
-    match outcome_of(operation).1 {
+    match operation.outcome().1 {
         Some(error) => DurableError::from_error_object(error),
         None => {
             let name = operation.name.as_deref().unwrap_or(&operation.id);

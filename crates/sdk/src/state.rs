@@ -296,7 +296,7 @@ impl ExecutionState {
     }
 
     pub(crate) fn info(&self, operation: &Operation) -> OperationInfo {
-        let (result, error) = crate::op::outcome_of(operation);
+        let (result, error) = operation.outcome();
         OperationInfo {
             durable_execution_arn: self.arn.clone(),
             operation_id: operation.id.clone(),

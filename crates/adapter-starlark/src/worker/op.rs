@@ -85,23 +85,9 @@ fn check_name(name: &str) -> starlark::Result<()> {
     Err(wrong(format!("{name:?} is no name for an operation; give 1 to {NAME_LEN_MAX} printable ASCII characters")))
 }
 
-/// Result and error of an operation, wherever its kind keeps them.
-pub(crate) fn outcome_of(operation: &Operation) -> (Option<&str>, Option<&ErrorObject>) {
-    match operation.operation_type {
-        OperationType::Step => operation.step_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::Context => operation.context_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::Callback => operation.callback_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
-        OperationType::ChainedInvoke => {
-            operation.chained_invoke_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref()))
-        }
-        OperationType::Execution | OperationType::Wait => None,
-    }
-    .unwrap_or((None, None))
-}
-
 /// The recorded error of an operation that did not succeed.
 pub(crate) fn error_of(operation: &Operation) -> ErrorObject {
-    if let Some(error) = outcome_of(operation).1 {
+    if let Some(error) = operation.outcome().1 {
         return error.clone();
     }
     let name = operation.name.as_deref().unwrap_or(&operation.id);

@@ -13,7 +13,7 @@ use super::child::{Shape, run_context};
 use crate::config::{CallbackConfig, Nesting, StepConfig, WaitForCallbackConfig};
 use crate::future::DurableFuture;
 use crate::handler::Outcome;
-use crate::op::{Op, outcome_of};
+use crate::op::Op;
 use crate::serdes::ValueSerDes;
 use crate::state::{Until, Want};
 use crate::{DurableContext, DurableError, StepContext};
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> Callback<T> {
             Some(operation) => operation,
             None => {
                 let operation = self.op.until(Until::Finished).await?;
-                let (result, error) = outcome_of(&operation);
+                let (result, error) = operation.outcome();
                 self.op.ended(operation.status, result, error);
                 operation
             }
@@ -59,11 +59,11 @@ impl<T: DeserializeOwned> Callback<T> {
         if operation.status != OperationStatus::Succeeded {
             return Err(self.error(&operation));
         }
-        self.op.read(outcome_of(&operation).0, self.serdes.as_ref())
+        self.op.read(operation.outcome().0, self.serdes.as_ref())
     }
 
     fn error(&self, operation: &Operation) -> DurableError {
-        let said = outcome_of(operation).1.and_then(|error| error.error_message.clone());
+        let said = operation.outcome().1.and_then(|error| error.error_message.clone());
         let message = said.unwrap_or_else(|| format!("the callback ended as {}", operation.status.as_str()));
         DurableError::Callback { message, callback_id: Some(self.callback_id.clone()), status: Some(operation.status) }
     }

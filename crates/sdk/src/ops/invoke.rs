@@ -8,7 +8,7 @@ use servo_wire::lambda::ChainedInvokeOptions;
 
 use crate::config::InvokeConfig;
 use crate::future::DurableFuture;
-use crate::op::{Op, check_size, error_of, outcome_of};
+use crate::op::{Op, check_size, error_of};
 use crate::state::Until;
 use crate::{DurableContext, DurableError};
 
@@ -56,7 +56,7 @@ where
             update.chained_invoke_options = Some(ChainedInvokeOptions { function_name, tenant_id, trace_id: None });
             op.send(update, true)?;
             let operation = op.until(Until::Finished).await?;
-            let (result, error) = outcome_of(&operation);
+            let (result, error) = operation.outcome();
             op.ended(operation.status, result, error);
             operation
         }
@@ -64,7 +64,7 @@ where
     if operation.status != OperationStatus::Succeeded {
         return Err(error_of(&operation));
     }
-    let result = outcome_of(&operation).0;
+    let result = operation.outcome().0;
     match &config.serdes_result {
         Some(serdes) => Ok(serdes.deserialize(result.unwrap_or_default(), &context)?),
         None => op.read(result, None),

@@ -37,6 +37,20 @@ pub struct Operation<T> {
 }
 
 impl<T> Operation<T> {
+    /// Result and error, wherever its kind keeps them.
+    pub fn outcome(&self) -> (Option<&str>, Option<&ErrorObject>) {
+        match self.operation_type {
+            OperationType::Step => self.step_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
+            OperationType::Context => self.context_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
+            OperationType::Callback => self.callback_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref())),
+            OperationType::ChainedInvoke => {
+                self.chained_invoke_details.as_ref().map(|d| (d.result.as_deref(), d.error.as_ref()))
+            }
+            OperationType::Execution | OperationType::Wait => None,
+        }
+        .unwrap_or((None, None))
+    }
+
     /// The same operation with its times spelled another way.
     pub fn with_time<U: From<T>>(self) -> Operation<U> {
         Operation {

@@ -3,7 +3,7 @@
 use servo_model::operation::{ContextOptions, OperationAction, OperationStatus};
 use starlark::eval::Evaluator;
 
-use crate::worker::op::{Op, error_of, outcome_of};
+use crate::worker::op::{Op, error_of};
 use crate::worker::raised::{Raised, caught, raise};
 use crate::worker::session::Session;
 
@@ -27,7 +27,7 @@ pub(crate) fn run<'v>(
                 session.leave();
                 return outcome;
             }
-            OperationStatus::Succeeded => return Ok(outcome_of(&operation).0.unwrap_or("null").to_owned()),
+            OperationStatus::Succeeded => return Ok(operation.outcome().0.unwrap_or("null").to_owned()),
             OperationStatus::Started | OperationStatus::Pending | OperationStatus::Ready => {}
             OperationStatus::Failed
             | OperationStatus::Cancelled

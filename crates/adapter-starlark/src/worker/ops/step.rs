@@ -8,7 +8,7 @@ use servo_replay::{RetryDecision, SubType};
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use crate::worker::op::{Op, error_of, outcome_of, read_result};
+use crate::worker::op::{Op, error_of, read_result};
 use crate::worker::raised::{Raised, caught, raise};
 use crate::worker::session::Session;
 
@@ -32,7 +32,7 @@ pub(crate) fn run<'v>(
     let attempt = ended.map_or(0, |details| details.attempt) + 1;
     match (&recorded, status) {
         (Some(operation), Some(OperationStatus::Succeeded)) => {
-            return Ok(read_result(outcome_of(operation).0, eval.heap()));
+            return Ok(read_result(operation.outcome().0, eval.heap()));
         }
         // The time of the next attempt has not come.
         (_, Some(OperationStatus::Pending)) => return Err(raise(session, Raised::Suspend)),
@@ -105,7 +105,7 @@ pub(crate) fn instant(
     let op = Op::next(session, (OperationType::Step, sub_type), Some(name))?;
     let recorded = op.recorded(session)?;
     if let Some(operation) = recorded.filter(|operation| operation.status == OperationStatus::Succeeded) {
-        return Ok(outcome_of(&operation).0.unwrap_or("null").to_owned());
+        return Ok(operation.outcome().0.unwrap_or("null").to_owned());
     }
     let text = result()?;
     session.enqueue(op.update(OperationAction::Start))?;

@@ -8,7 +8,7 @@ use servo_replay::{Operation, SubType};
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use crate::worker::op::{Op, error_of, outcome_of, read_result, write_payload};
+use crate::worker::op::{Op, error_of, read_result, write_payload};
 use crate::worker::raised::{Raised, raise, wrong};
 use crate::worker::session::Session;
 
@@ -72,7 +72,7 @@ fn result<'v>(session: &Session, operation: &Operation, eval: &Evaluator<'v, '_,
     if operation.status != OperationStatus::Succeeded {
         return Err(raise(session, Raised::Fail(error_of(operation))));
     }
-    Ok(read_result(outcome_of(operation).0, eval.heap()))
+    Ok(read_result(operation.outcome().0, eval.heap()))
 }
 
 /// The finished operation, or the end of this evaluation.
