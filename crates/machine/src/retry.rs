@@ -92,13 +92,18 @@ pub(crate) fn run(state: &RunState, decision: &mut Decision, now: Timestamp) -> 
     Ok(())
 }
 
-/// The next round. A run that ended at its limit of events had attempts in flight; their dispatches were given up then.
-fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason: &str) -> Result<(), Refusal> {
-    let state = view.state;
-    let (Some(_), Some(plan_ref), Some(context)) = (&state.plan, &state.plan_ref, &state.context) else {
-        // A log from elsewhere may have no plan. Such a run could be queued, but never begun.
-        return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Requeued }));
-    };
+fn never_begun(state: &RunState) -> Refusal {
+    Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Requeued })
+}
+
+/// Opens the next round, of a plan or of an entrypoint.
+pub(crate) fn queue_again(
+    state: &RunState,
+    reason: &str,
+    decision: &mut Decision,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else { return Err(never_begun(state)) };
     decision.fact(EventBody::RunQueued(Box::new(RunQueued {
         status: RunStatus::Pending,
         logical_attempt_id: state.round + 1,
@@ -112,6 +117,16 @@ fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason:
         reason: Some(reason.to_owned()),
     })));
     decision.act(Action::Enqueue { not_before: now });
+    Ok(())
+}
+
+/// The next round of a plan. A run that ended at its limit of events had attempts in flight; their dispatches were given up then.
+fn requeue(view: &mut View<'_>, decision: &mut Decision, now: Timestamp, reason: &str) -> Result<(), Refusal> {
+    if view.state.plan.is_none() {
+        // A log from elsewhere may have no plan. Such a run could be queued, but never begun.
+        return Err(never_begun(view.state));
+    }
+    queue_again(view.state, reason, decision, now)?;
     replace_lost(view, codes::ATTEMPT_SUPERSEDED.code, "in flight when the run ended", decision);
     Ok(())
 }

@@ -2,39 +2,25 @@
 //!
 //! What has succeeded stands: a workflow goes on behind its last success. A function has nothing that could stand.
 
-use servo_model::event::{EventBody, RunQueued};
+use servo_model::event::EventBody;
 use servo_model::execution::{Execution, Operation};
 use servo_model::invocation::InvocationStatus;
 use servo_model::operation::{OperationStatus, OperationType};
-use servo_model::run::{IllegalRunChange, RunChange};
+use servo_model::run::RunChange;
 use servo_model::{RunState, RunStatus, StepId, Timestamp};
 
 use super::{callback, settle};
-use crate::decision::{Action, Decision};
+use crate::decision::Decision;
 use crate::refusal::Refusal;
+use crate::retry::queue_again;
 
 pub(crate) fn run(state: &RunState, reason: &str, decision: &mut Decision, now: Timestamp) -> Result<(), Refusal> {
-    let illegal = || Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Requeued });
     state.status.next(RunChange::Requeued)?;
     // A run that is being undone, or was, is over.
     if !matches!(state.visible(), InvocationStatus::Failed | InvocationStatus::DeadLettered) {
         return Err(Refusal::Closed(state.status));
     }
-    let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else { return Err(illegal()) };
-    decision.fact(EventBody::RunQueued(Box::new(RunQueued {
-        status: RunStatus::Pending,
-        logical_attempt_id: state.round + 1,
-        plan_ref: plan_ref.clone(),
-        context: context.clone(),
-        plan: None,
-        run_request_id: None,
-        request_digest: None,
-        approval_required: false,
-        not_before: None,
-        reason: Some(reason.to_owned()),
-    })));
-    decision.act(Action::Enqueue { not_before: now });
-    Ok(())
+    queue_again(state, reason, decision, now)
 }
 
 /// A step by its id or its name; the last one of a name counts.
