@@ -1,5 +1,7 @@
 //! A run's events: a page of them, or all as they come.
 
+mod stream;
+
 use axum::Json as Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -8,6 +10,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::value::RawValue;
 use servo_model::codes;
 use servo_wire::v1::EventPage;
+
+use stream::RunEvents;
 
 use super::runs::expect_run;
 use super::scope;
@@ -31,7 +35,8 @@ pub(crate) async fn read(
     if wants_stream(&headers) {
         expect_run(&app, &principal, &run_id).await?;
         let after = last_event_id(&headers)?.unwrap_or(after);
-        return sse::follow(&app, scope, run_id, after);
+        let store = app.runtime.engine().store().clone();
+        return sse::follow(&app, RunEvents { store, scope, run_id, after });
     }
     let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
     let document = |event: &servo_store::StoredEvent| {

@@ -6,11 +6,13 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
 use super::refused::Answer;
-use super::{query, shown, stream};
+use super::stream::Timeline;
+use super::{query, shown};
 use crate::app::App;
 use crate::auth::Viewer;
 use crate::params::Params;
 use crate::routes::events::{last_event_id, wants_stream};
+use crate::sse;
 
 pub(super) async fn read(
     State(app): State<App>,
@@ -23,7 +25,8 @@ pub(super) async fn read(
     params.done()?;
     if wants_stream(&headers) {
         let seen = last_event_id(&headers)?.unwrap_or(0);
-        return stream::follow(&app, (*ctx).clone(), id, seen).await;
+        let timeline = Timeline::new(&app, (*ctx).clone(), id, seen).await?;
+        return Ok(sse::follow(&app, timeline)?);
     }
     let page = app.serverless.page_timeline(&ctx, &id, page).await?;
     let show = |event: &_| serde_json::to_value(event).unwrap_or_default();
