@@ -1,9 +1,9 @@
 //! PAUSE: no new steps; those in flight are left to finish, for a while.
 
 use servo_model::event::{EventBody, RunPaused};
-use servo_model::invocation::EntrypointKind;
-use servo_model::run::RunChange;
-use servo_model::{RunState, Timestamp};
+use servo_model::invocation::{EntrypointKind, InvocationStatus};
+use servo_model::run::{IllegalRunChange, RunChange};
+use servo_model::{RunState, RunStatus, Timestamp};
 
 use crate::command::Policy;
 use crate::decision::Decision;
@@ -20,6 +20,10 @@ pub(crate) fn decide(
 ) -> Result<(), Refusal> {
     if state.entrypoint().is_some_and(|pin| pin.kind == EntrypointKind::Function) {
         return Err(Refusal::NeverWaits);
+    }
+    // Of an entrypoint: queued until it is called, and what is queued is not suspended.
+    if state.entrypoint().is_some() && state.visible() == InvocationStatus::Queued {
+        return Err(IllegalRunChange { from: RunStatus::Pending, change: RunChange::Paused }.into());
     }
     let status = state.status.next(RunChange::Paused)?;
     decision.fact(EventBody::RunPaused(RunPaused {

@@ -270,7 +270,8 @@ impl RunState {
         let Some(head) = self.execution.as_ref().map(|execution| &execution.head) else { return ended };
         match &head.compensation {
             _ if head.dead_lettered => S::DeadLettered,
-            Some(compensation) if !compensation.ended => S::Compensating,
+            // What could not be undone is a dead letter by the next event.
+            Some(compensation) if !compensation.ended || compensation.error.is_some() => S::Compensating,
             Some(_) => S::Compensated,
             None => ended,
         }

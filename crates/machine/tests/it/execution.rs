@@ -9,4 +9,5 @@ mod lifecycle;
 mod random;
 mod refusals;
 mod steps;
+mod transitions;
 mod world;

@@ -1,8 +1,8 @@
 //! Control of a run that is there: cancel, suspend, resume, retry, replay, and messages.
 
 use servo_entrypoint::{
-    InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus, ValidationError,
-    ValidationIssue, control, errors,
+    InvocationControlAction as Action, InvocationRecord, InvocationSignal, ValidationError, ValidationIssue, control,
+    errors,
 };
 use servo_machine::{Command, Refusal, Signal, SignalKind};
 use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
@@ -56,18 +56,18 @@ impl Serverless {
             Action::Replay => self.replay(ctx, &run_id, &earlier, &entrypoint).await,
             Action::Retry => {
                 self.check_again(ctx, &entrypoint).await?;
-                self.signal_run(ctx, &run_id, SignalKind::RetryRun, earlier.status).await
+                self.signal_run(ctx, &run_id, SignalKind::RetryRun).await
             }
-            Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel, earlier.status).await,
-            Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause, earlier.status).await,
-            Action::Resume => self.resume(ctx, &run_id, earlier.status).await,
+            Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel).await,
+            Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause).await,
+            Action::Resume => self.resume(ctx, &run_id).await,
             Action::RetryStep { step_id } => {
                 let kind = SignalKind::RetryStep(step(&step_id)?);
-                self.signal_run(ctx, &run_id, kind, earlier.status).await
+                self.signal_run(ctx, &run_id, kind).await
             }
             Action::SkipStep { step_id } => {
                 let kind = SignalKind::SkipStep(step(&step_id)?);
-                self.signal_run(ctx, &run_id, kind, earlier.status).await
+                self.signal_run(ctx, &run_id, kind).await
             }
         }
     }
@@ -101,17 +101,13 @@ impl Serverless {
         // Nobody waits for a replay: its answer is the new run.
         let mode = servo_entrypoint::InvocationMode::Async;
         let checked = Checked { params, mode, ..checked };
-        self.create(ctx, &checked, None, Some(run_id.clone())).await
+        let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone())).await?;
+        Ok(record)
     }
 
     /// A run that was suspended by control goes on. One that waits for something by itself is woken by what it waits for.
-    async fn resume(
-        &self,
-        ctx: &SecurityContext,
-        run_id: &RunId,
-        status: InvocationStatus,
-    ) -> Answer<InvocationRecord> {
-        match self.signal_run(ctx, run_id, SignalKind::Resume, status).await {
+    async fn resume(&self, ctx: &SecurityContext, run_id: &RunId) -> Answer<InvocationRecord> {
+        match self.signal_run(ctx, run_id, SignalKind::Resume).await {
             Err(failure) if failure.error_type_id == errors::CONFLICT => Err(errors::conflict(
                 "the run waits for a timer, a message or another run, and goes on when that comes; send a signal to answer a wait",
             )),
@@ -119,13 +115,7 @@ impl Serverless {
         }
     }
 
-    async fn signal_run(
-        &self,
-        ctx: &SecurityContext,
-        run_id: &RunId,
-        kind: SignalKind,
-        _seen: InvocationStatus,
-    ) -> Answer<InvocationRecord> {
+    async fn signal_run(&self, ctx: &SecurityContext, run_id: &RunId, kind: SignalKind) -> Answer<InvocationRecord> {
         let id = self.engine().ids().event_id(self.engine().now()).simple().to_string();
         let signal_id = SignalId::parse(&format!("ctl_{id}")).map_err(|error| super::internal(&error))?;
         self.send(ctx, run_id, signal_id, kind).await

@@ -12,7 +12,6 @@ use servo_entrypoint::{
     InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
     errors, status,
 };
-use servo_model::invocation::Compensates;
 use servo_model::{Permission, RunId, RunState, SecurityContext};
 use servo_store::Scope;
 
@@ -55,8 +54,8 @@ impl Serverless {
         }
         self.check_rate(ctx, &checked.loaded).await?;
         self.check_quota(ctx, &checked.policy).await?;
-        let record = self.create(ctx, &checked, key, None).await?;
-        Ok(InvocationResult { record, dry_run: false, cached: false, repeated: false })
+        let (record, created) = self.create(ctx, &checked, key, None).await?;
+        Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created })
     }
 
     /// There is such an entrypoint, it can be called, and takes these params.
@@ -151,20 +150,20 @@ impl Serverless {
             }
             Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true, repeated: true })),
             Lookup::Repeat | Lookup::InFlight => {
-                let record = self.settled(ctx, checked.mode, &run_id, record).await?;
+                let record = self.answer(ctx, checked.mode, &run_id).await?;
                 Ok(Some(InvocationResult { record, dry_run: false, cached: false, repeated: true }))
             }
         }
     }
 
-    /// Starts the run, and waits for it if the caller does.
+    /// Starts the run, and waits for it if the caller does. False if another start was faster with the same key.
     pub(super) async fn create(
         &self,
         ctx: &SecurityContext,
         checked: &Checked,
         key: Option<Digest>,
         replay_of: Option<RunId>,
-    ) -> Answer<InvocationRecord> {
+    ) -> Answer<(InvocationRecord, bool)> {
         let begin = Begin {
             loaded: &checked.loaded,
             tenant: ctx.tenant.clone(),
@@ -175,38 +174,28 @@ impl Serverless {
             seconds_max: checked.policy.quotas.max_execution_duration_seconds,
             dead_letter_grace_seconds: self.platform.dead_letter_grace.as_secs(),
             parent: None,
-            compensates: None::<Compensates>,
+            compensates: None,
             replay_of,
         };
         let start = self.executions.begin(begin).await.map_err(refused)?;
-        let (run_id, _) = self.engine().start_execution(start, key).await.map_err(|error| match error {
+        let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {
             Error::RequestMismatch => {
                 let issue = ValidationIssue::new("idempotency_mismatch", "$.params", "another start has this key");
                 ValidationError::new(vec![issue]).into()
             }
             other => engine_error(other),
         })?;
-        let first = self.read(&Self::scope(ctx), &run_id).await?;
-        self.settled(ctx, checked.mode, &run_id, first).await
+        Ok((self.answer(ctx, checked.mode, &run_id).await?, created))
     }
 
-    /// A synchronous caller gets the run when it has ended or waits.
-    async fn settled(
-        &self,
-        ctx: &SecurityContext,
-        mode: InvocationMode,
-        run_id: &RunId,
-        record: InvocationRecord,
-    ) -> Answer<InvocationRecord> {
-        if mode == InvocationMode::Async || is_settled(record.status) {
-            return Ok(record);
-        }
+    /// The run as it is now; a synchronous caller gets it when it has ended or waits.
+    async fn answer(&self, ctx: &SecurityContext, mode: InvocationMode, run_id: &RunId) -> Answer<InvocationRecord> {
         let engine = self.engine();
         let listener = engine.listen_for_end(run_id);
         let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
         loop {
             let record = self.read(&Self::scope(ctx), run_id).await?;
-            if is_settled(record.status) {
+            if mode == InvocationMode::Async || is_settled(record.status) {
                 return Ok(record);
             }
             tokio::select! {

@@ -110,8 +110,6 @@ impl Teller {
                 match &body.error {
                     None => line.with(T::CompensationCompleted, None, None, details),
                     Some(error) => {
-                        // It is dead-lettered by the next event.
-                        line.status = InvocationStatus::Compensating;
                         line.with(T::CompensationFailed, None, Some(Failure::of(error).message), details);
                     }
                 }

@@ -12,7 +12,7 @@ use servo_model::{RunId, SignalId, StepId};
 
 use super::world::{World, callback, start, step, wait};
 
-fn pin(kind: EntrypointKind) -> EntrypointPin {
+pub(super) fn pin(kind: EntrypointKind) -> EntrypointPin {
     EntrypointPin {
         id: "ep_1".to_owned(),
         address: "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~a.b.c.v1~".to_owned(),
@@ -37,19 +37,19 @@ fn pin(kind: EntrypointKind) -> EntrypointPin {
     }
 }
 
-fn starting(pin: EntrypointPin) -> StartExecution {
+pub(super) fn starting(pin: EntrypointPin) -> StartExecution {
     let mut start = start(pin.kind == EntrypointKind::Workflow);
     start.start.entrypoint = Some(Box::new(pin));
     start
 }
 
-fn function() -> World {
+pub(super) fn function() -> World {
     let mut world = World::with(starting(pin(EntrypointKind::Function)));
     world.invoke();
     world
 }
 
-fn workflow(change: impl FnOnce(&mut EntrypointPin)) -> World {
+pub(super) fn workflow(change: impl FnOnce(&mut EntrypointPin)) -> World {
     let mut pin = pin(EntrypointKind::Workflow);
     change(&mut pin);
     let mut world = World::with(starting(pin));
@@ -57,7 +57,7 @@ fn workflow(change: impl FnOnce(&mut EntrypointPin)) -> World {
     world
 }
 
-fn failed(category: ErrorCategory) -> Answer {
+pub(super) fn failed(category: ErrorCategory) -> Answer {
     Answer::Failed(Some(Failure::new(errors::EXECUTION, category, "no").to_error()))
 }
 

@@ -18,6 +18,8 @@ use servo_model::operation::{
 };
 use servo_model::{Event, EventId, PlanId, PlanRef, RunContext, RunId, RunState, TenantId, Timestamp};
 
+use super::transitions;
+
 pub(super) struct World {
     pub state: RunState,
     pub now: Timestamp,
@@ -127,7 +129,9 @@ impl World {
                 body: EventBody::decode(fact.body.event_type(), &fact.body.encode()).unwrap(),
             };
             assert_eq!(event.body, fact.body, "what is stored is what was decided");
-            self.state = std::mem::replace(&mut self.state, RunState::new(event.run_id.clone())).apply(&event).0;
+            let before = std::mem::replace(&mut self.state, RunState::new(event.run_id.clone()));
+            self.state = before.clone().apply(&event).0;
+            transitions::check(&before, &self.state);
             self.log.push(event);
         }
         let again = RunState::new(self.state.run_id.clone()).fold(&self.log);
