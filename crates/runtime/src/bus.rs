@@ -30,6 +30,11 @@ pub enum BusError {
 pub trait Bus: Send + Sync {
     fn name(&self) -> &'static str;
 
+    /// False only if it is certain that publishing now would reach nobody, so that nothing need be read for it.
+    fn has_listeners(&self) -> bool {
+        true
+    }
+
     /// Publishes in order and answers for each. After an `Unavailable`, the rest need not be tried.
     async fn publish(&self, messages: &[BusMessage]) -> Vec<Result<(), BusError>>;
 }
@@ -60,6 +65,10 @@ impl InProcessBus {
 impl Bus for InProcessBus {
     fn name(&self) -> &'static str {
         "in-process"
+    }
+
+    fn has_listeners(&self) -> bool {
+        self.sender.receiver_count() > 0
     }
 
     async fn publish(&self, messages: &[BusMessage]) -> Vec<Result<(), BusError>> {

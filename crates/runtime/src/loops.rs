@@ -25,6 +25,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::engine::Engine;
 use crate::shutdown::Shutdown;
 
 /// Waits for a hint, for a while, or for the end. False when it is time to stop.
@@ -37,5 +38,17 @@ pub(crate) async fn pause(clock: &dyn Clock, shutdown: &Shutdown, hint: &Notify,
         () = shutdown.triggered() => false,
         () = hint.notified() => true,
         () = clock.sleep(at_most) => true,
+    }
+}
+
+/// How long readers of the log let it grow before they look. They then read many events at once, and their cursors cost
+/// one write for all of them; without it every append of a lone caller would wait for the write of two cursors.
+const GATHER: Duration = Duration::from_millis(25);
+
+pub(crate) async fn gather(engine: &Engine) {
+    tokio::select! {
+        biased;
+        () = engine.shutdown().triggered() => {}
+        () = engine.clock().sleep(GATHER) => {}
     }
 }

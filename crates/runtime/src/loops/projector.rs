@@ -49,7 +49,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
         tokio::select! {
             biased;
             () = engine.shutdown().triggered() => return,
-            _ = log.changed() => {}
+            _ = log.changed() => super::gather(&engine).await,
             () = engine.clock().sleep(engine.config().poll()) => {}
         }
     }
@@ -165,6 +165,11 @@ impl Projector {
         let run_id = &stored.run_id;
         if let Some(followed) = self.runs.remove(run_id) {
             return Ok(Some(followed));
+        }
+        if stored.run_seq == 1 {
+            // Nothing can be stored of a run before its first event.
+            let projection = Projection::new(RunState::new(run_id.clone()));
+            return Ok(Some(Followed { projection, snapshot_seq: 0 }));
         }
         let store = self.engine.store();
         let latest = match store.snapshot_at(&Scope::System, run_id, u64::MAX).await {

@@ -38,7 +38,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority, bus: Arc<dyn Bus>)
         tokio::select! {
             biased;
             () = engine.shutdown().triggered() => return,
-            _ = log.changed(), if !held_back => {}
+            _ = log.changed(), if !held_back => super::gather(&engine).await,
             () = engine.clock().sleep(wait) => {}
         }
     }
@@ -90,6 +90,10 @@ impl Relay {
                     position
                 }
             };
+            if !self.bus.has_listeners() {
+                self.pass_by(position, fence).await?;
+                return Ok(Progress::UpToDate);
+            }
             let page = self.engine.store().read_log(position, self.engine.config().outbox.batch).await?;
             if page.events.is_empty() {
                 self.answered().await?;
@@ -124,6 +128,17 @@ impl Relay {
             }
             self.answered().await?;
         }
+    }
+
+    /// Nobody listens: what is in the log is published by moving past it.
+    async fn pass_by(&mut self, position: Position, fence: Option<Fence>) -> Result<(), servo_store::Error> {
+        let head = self.engine.store().log_head().await?;
+        if head != position {
+            self.engine.store().move_cursor(self.stored, CursorRow::at(CURSOR, head), fence).await?;
+            self.position = Some(head);
+            self.stored = self.position;
+        }
+        self.answered().await
     }
 
     /// Tries refused events again whose time has come.
