@@ -6,7 +6,7 @@ mod calm;
 mod embedded;
 mod figure;
 mod http;
-mod load;
+pub(crate) mod load;
 mod process;
 mod recovery;
 mod replay;

@@ -59,6 +59,7 @@ fn main() -> Result<()> {
         Some((first, rest)) if first == "compare" => return compare::run(rest),
         Some((first, rest)) if first == "handler" => return handler::run(rest),
         Some((first, rest)) if first == "together" => return handler::together::run(rest),
+        Some((first, rest)) if first == "load" => return compare::load::alone(rest),
         _ => {}
     }
     let args = Args::parse();

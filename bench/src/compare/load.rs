@@ -126,3 +126,18 @@ pub(crate) async fn ask(method: reqwest::Method, url: &str, body: Option<&Value>
     }
     Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
 }
+
+/// `servo-bench load ADDRESS PATH BODY LANES SECONDS`: the load alone, beside a server under a profiler.
+pub(crate) fn alone(arguments: &[String]) -> Result<()> {
+    let [address, path, body, lanes, seconds] = arguments else {
+        bail!("usage: servo-bench load ADDRESS PATH BODY LANES SECONDS");
+    };
+    let call = Call { path: path.clone(), headers: Vec::new(), body: body.clone() };
+    let until = Until::Seconds(seconds.parse()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut loaded = runtime.block_on(run(address.parse()?, &call, lanes.parse()?, until))?;
+    loaded.times.sort_by(f64::total_cmp);
+    let p50 = loaded.times.get(loaded.times.len() / 2).copied().unwrap_or_default();
+    println!("{} calls, {:.0} a second, p50 {p50:.0} µs", loaded.calls, loaded.per_second);
+    Ok(())
+}
