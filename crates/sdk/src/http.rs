@@ -1,13 +1,17 @@
 //! The client of a Servo server, of AWS Lambda, or of anything else that serves the durable execution API. Requests carry an
 //! API key, or a signature, or nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::de::DeserializeOwned;
+use servo_wire::channel;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse};
+use tokio::sync::Mutex;
 
+use crate::channel::{Answer, Channel, Known};
 use crate::clock::{Clock as _, SystemClock};
 use crate::service::{DurableServiceClient, ServiceError};
 use crate::sigv4::{self, AwsCredentials, Signed};
@@ -31,6 +35,7 @@ pub struct ServoClient {
     http: reqwest::Client,
     base: Url,
     keys: Option<AwsCredentials>,
+    channel: Arc<Mutex<Known>>,
 }
 
 impl ServoClient {
@@ -58,7 +63,6 @@ impl ServoClient {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("servo-sdk/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(ANSWER_TIMEOUT)
             // A redirect would carry the key elsewhere.
             .redirect(reqwest::redirect::Policy::none())
             .default_headers(headers);
@@ -67,7 +71,7 @@ impl ServoClient {
             builder = builder.tls_certs_only([]).no_proxy();
         }
         let http = builder.build().map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { http, base, keys: None })
+        Ok(Self { http, base, keys: None, channel: Arc::default() })
     }
 
     /// By the variables that also configure AWS's own SDKs: `AWS_ENDPOINT_URL_LAMBDA` or `AWS_ENDPOINT_URL`, else
@@ -93,6 +97,27 @@ impl ServoClient {
         self.base.as_str()
     }
 
+    /// The way for calls that need no connection of their own: `None` where every call is a request. Signed requests are, because
+    /// their signature covers their body.
+    async fn channel(&self) -> Result<Option<Channel>, ServiceError> {
+        if self.keys.is_some() {
+            return Ok(None);
+        }
+        let mut known = self.channel.lock().await;
+        match &*known {
+            Known::Absent => return Ok(None),
+            Known::Open(channel) if channel.is_open() => return Ok(Some(channel.clone())),
+            Known::Open(_) | Known::Nothing => {}
+        }
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), channel::PATH));
+        *known = Channel::open(self.http.post(url), ANSWER_BYTES_MAX).await?;
+        Ok(match &*known {
+            Known::Open(channel) => Some(channel.clone()),
+            Known::Nothing | Known::Absent => None,
+        })
+    }
+
     /// A request for one call. The ARN is one segment of the path: its slashes are encoded.
     fn request(
         &self,
@@ -107,7 +132,7 @@ impl ServoClient {
         let encoded = query.iter().map(|(name, value)| format!("{name}={}", sigv4::encode(value, false)));
         let encoded = encoded.collect::<Vec<_>>().join("&");
         url.set_query((!encoded.is_empty()).then_some(encoded.as_str()));
-        let mut request = self.http.request(method.clone(), url.clone());
+        let mut request = self.http.request(method.clone(), url.clone()).timeout(ANSWER_TIMEOUT);
         let body = body.unwrap_or_default();
         if let Some(keys) = &self.keys {
             for (name, value) in sign(keys, method.as_str(), &url, query, &body) {
@@ -167,6 +192,9 @@ fn variable(name: &str) -> Option<String> {
 impl DurableServiceClient for ServoClient {
     async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
         let body = serde_json::to_vec(&request).map_err(|error| ServiceError::Unreadable(error.to_string()))?;
+        if let Some(channel) = self.channel().await? {
+            return read(channel.call(arn, &body).await?);
+        }
         answer(self.request(&Method::POST, (arn, "checkpoint"), &[], Some(body)).send().await).await
     }
 
@@ -189,19 +217,23 @@ async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Res
         }
         body.extend_from_slice(&chunk);
     }
-    if status.is_success() {
+    let name = name.unwrap_or_else(|| status.canonical_reason().unwrap_or("Unknown").to_owned());
+    read(Answer { status: status.as_u16(), name, body })
+}
+
+fn read<T: DeserializeOwned>(Answer { status, name: code, body }: Answer) -> Result<T, ServiceError> {
+    if (200..300).contains(&status) {
         return serde_json::from_slice(&body).map_err(|error| ServiceError::Unreadable(error.to_string()));
     }
     let message = match serde_json::from_slice::<ErrorBody>(&body) {
         Ok(error) if !error.text().is_empty() => error.text().to_owned(),
         _ => String::from_utf8_lossy(&body).chars().take(EXCERPT_CHARS).collect(),
     };
-    let code = name.unwrap_or_else(|| status.canonical_reason().unwrap_or("Unknown").to_owned());
-    Err(ServiceError::Refused { status: status.as_u16(), code, message })
+    Err(ServiceError::Refused { status, code, message })
 }
 
 /// The innermost cause says more than the outermost.
-fn unreachable(error: &reqwest::Error) -> ServiceError {
+pub(crate) fn unreachable(error: &reqwest::Error) -> ServiceError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

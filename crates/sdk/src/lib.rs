@@ -68,6 +68,8 @@
 //! invocations of a Lambda Runtime API.
 
 mod batch;
+#[cfg(feature = "http")]
+mod channel;
 mod clock;
 mod config;
 mod context;

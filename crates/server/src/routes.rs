@@ -2,6 +2,7 @@
 
 mod alerts;
 mod audit;
+mod channel;
 mod dead_letters;
 mod events;
 mod functions;
@@ -54,6 +55,8 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/runtime/events", get(runtime::events))
         .route("/runtime/schema", get(runtime::schema))
         .layer(from_fn_with_state(app.clone(), request::limit));
+    // Outside the limit: it stays open for long, and has limits of its own.
+    let api = api.route("/v1/channel", post(channel::open));
     // Outside the limit: a busy server is still alive.
     let health = Router::new()
         .route("/", get(health::front))

@@ -3,6 +3,7 @@
 //! Requests refuse unknown fields, so that a misspelt one is not dropped silently; answers ignore them, so that an older
 //! client reads a newer server. Conversions to and from `servo-model` are here; nothing here sends or receives.
 
+pub mod channel;
 pub mod lambda;
 mod object;
 pub mod problem;

@@ -1,10 +1,12 @@
 //! The client of a server: paths, credentials, answers and refusals on a socket.
 
 use servo_sdk::{CheckpointRequest, DurableServiceClient as _, ServiceError, ServoClient};
+use servo_wire::channel::{put_alive, put_answer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
-/// Answers one request with this text, and returns what was asked together with what the client made of it.
+/// Answers one request with this text, and returns what was asked together with what the client made of it. Knows of no
+/// channels.
 fn exchange<T>(
     (head, body): (&str, &str),
     call: impl AsyncFnOnce(ServoClient) -> Result<T, ServiceError>,
@@ -14,27 +16,37 @@ fn exchange<T>(
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = ServoClient::new(&format!("http://{}", listener.local_addr().unwrap()), Some("key")).unwrap();
         let serve = async {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let mut request = Vec::new();
-            // The body is over when its announced length is there; without one, the head is all.
             loop {
-                let mut chunk = [0; 4096];
-                let count = socket.read(&mut chunk).await.unwrap();
-                request.extend_from_slice(&chunk[..count]);
-                let text = String::from_utf8_lossy(&request).to_lowercase();
-                let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                    break;
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let request = read(&mut socket).await;
+                let is_channel = request.starts_with("POST /v1/channel ");
+                let (head, body) = if is_channel { ("404 Not Found", "") } else { (head, body) };
+                let answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                socket.write_all(answer.as_bytes()).await.unwrap();
+                socket.shutdown().await.unwrap();
+                if !is_channel {
+                    return request;
                 }
             }
-            let answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-            socket.write_all(answer.as_bytes()).await.unwrap();
-            socket.shutdown().await.unwrap();
-            String::from_utf8(request).unwrap()
         };
         tokio::join!(serve, call(client))
     })
+}
+
+/// A request. Its body is over when its announced length is there; without one, the head is all.
+async fn read(socket: &mut TcpStream) -> String {
+    let mut request = Vec::new();
+    loop {
+        let mut chunk = [0; 4096];
+        let count = socket.read(&mut chunk).await.unwrap();
+        request.extend_from_slice(&chunk[..count]);
+        let text = String::from_utf8_lossy(&request).to_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+            return String::from_utf8(request).unwrap();
+        }
+    }
 }
 
 const ARN: &str = "arn:aws:lambda:eu-west-1:1:function:f:1/durable-execution/n/exec-1";
@@ -95,6 +107,49 @@ fn a_server_that_is_not_there_is_unreachable() {
     });
     assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
     assert!(ServoClient::new("not an address", None).is_err());
+}
+
+/// The frames of a channel: calls of one process share a request, answers come in any order, and a channel that ends leaves its
+/// callers without an answer, never with a wrong one.
+#[test]
+fn checkpoints_share_a_channel() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = ServoClient::new(&format!("http://{}", listener.local_addr().unwrap()), Some("key")).unwrap();
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let head = read(&mut socket).await;
+            assert!(head.starts_with("POST /v1/channel ") && head.contains("authorization: Bearer key"), "{head}");
+            let kind = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.servo.channel\r\n\r\n";
+            socket.write_all(kind.as_bytes()).await.unwrap();
+            // Three calls, in chunks of an unknown size: their frames end with their documents.
+            let mut seen = Vec::new();
+            while seen.windows(11).filter(|bytes| bytes == b"ClientToken").count() < 3 {
+                let mut piece = [0; 4096];
+                let count = socket.read(&mut piece).await.unwrap();
+                seen.extend_from_slice(&piece[..count]);
+            }
+            let mut out = Vec::new();
+            let body = b"{\"CheckpointToken\":\"second\",\"NewExecutionState\":{}}";
+            assert!(put_answer(&mut out, 2, 200, "", body));
+            put_alive(&mut out);
+            assert!(put_answer(&mut out, 1, 429, "TooManyRequestsException", b"{\"message\":\"later\"}"));
+            socket.write_all(&out).await.unwrap();
+            // The third is never answered.
+            socket.shutdown().await.unwrap();
+        };
+        let call = || client.checkpoint(ARN, request());
+        let ((), first, second, third) = tokio::join!(serve, call(), call(), call());
+        let refused = first.unwrap_err();
+        assert!(
+            matches!(&refused, ServiceError::Refused { status: 429, message, .. } if message == "later"),
+            "{refused}"
+        );
+        assert_eq!(second.unwrap().checkpoint_token.as_deref(), Some("second"));
+        let lost = third.unwrap_err();
+        assert!(matches!(lost, ServiceError::Unreachable(_)), "{lost}");
+    });
 }
 
 /// DX-044: a signed request has the three headers that AWS looks for, and no secret.

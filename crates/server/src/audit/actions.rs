@@ -58,6 +58,7 @@ pub(crate) const ACTIONS: &[(&str, &str, Action)] = &[
     row("DELETE", "/v1/functions/{name}", "function.remove", "function", Before),
     row("PUT", "/v1/functions/{name}/aliases/{alias}", "function.alias", "function", Before),
     row("DELETE", "/v1/functions/{name}/aliases/{alias}", "function.alias.remove", "function", Before),
+    row("POST", "/v1/channel", "execution.channel", "run", IfDenied),
     row("POST", "/v1/keys", "key.create", "key", Before),
     row("GET", "/v1/keys", "key.read", "key", IfDenied),
     row("DELETE", "/v1/keys/{id}", "key.revoke", "key", Before),
@@ -178,8 +179,8 @@ mod tests {
     #[test]
     fn what_changes_something_is_recorded() {
         for (method, route, action) in ACTIONS {
-            let no_change =
-                ["execution.checkpoint", "callback.heartbeat", "entrypoint.validate"].contains(&action.name);
+            let no_change = ["execution.checkpoint", "execution.channel", "callback.heartbeat", "entrypoint.validate"]
+                .contains(&action.name);
             if *method != "GET" && !no_change {
                 assert_ne!(action.recorded, IfDenied, "{method} {route}");
             }

@@ -50,6 +50,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("runs", "exportRun", "GET", "/v1/runs/{id}/export", Some("viewer"), "A run as a file"),
     op("runs", "terminateRun", "POST", "/v1/runs/{id}/terminate", Some("operator"), "End a run at once"),
     op("runs", "getRunLogs", "GET", "/v1/runs/{id}/logs", Some("operator"), "What the code of a run wrote"),
+    op("functions", "openChannel", "POST", "/v1/channel", Some("operator"), "Checkpoints of many executions over one request, as frames"),
     op("functions", "listFunctions", "GET", "/v1/functions", Some("viewer"), "List functions"),
     op("functions", "getFunction", "GET", "/v1/functions/{name}", Some("viewer"), "A function with its versions and aliases"),
     op("functions", "registerFunction", "PUT", "/v1/functions/{name}", Some("developer"), "Publish the next version of a function"),

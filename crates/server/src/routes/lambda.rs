@@ -15,8 +15,9 @@ use axum::routing::{get, post};
 use servo_wire::lambda::ErrorName;
 
 use crate::app::App;
+pub(super) use caller::{BODY_BYTES_MAX, document};
 use caller::{Call, read};
-use refusal::{LambdaAnswer, LambdaError};
+pub(super) use refusal::{LambdaAnswer, LambdaError};
 
 pub(super) fn router(app: &App) -> Router<App> {
     let calls = Router::new()

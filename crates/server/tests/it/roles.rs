@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
-pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 54] = [
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 55] = [
     ("POST", "/v1/runs", Some("operator"), Some("run.start")),
     ("GET", "/v1/runs", Some("viewer"), None),
     ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),
@@ -17,6 +17,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 54] = [
     ("GET", "/v1/runs/{id}/export", Some("viewer"), None),
     ("POST", "/v1/runs/{id}/terminate", Some("operator"), Some("run.terminate")),
     ("GET", "/v1/runs/{id}/logs", Some("operator"), None),
+    ("POST", "/v1/channel", Some("operator"), None),
     ("GET", "/v1/functions", Some("viewer"), None),
     ("GET", "/v1/functions/{name}", Some("viewer"), None),
     ("PUT", "/v1/functions/{name}", Some("developer"), Some("function.publish")),

@@ -16,7 +16,7 @@ use crate::auth::{Caller, identify_call, require};
 use crate::body;
 
 /// The largest payload of a call, with room for what stands around it.
-const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
+pub(in crate::routes) const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
 
 /// A call of the API: its path parameter, query, headers and body, and who makes it.
 #[derive(Debug)]
@@ -76,11 +76,15 @@ impl Call {
     }
 
     pub(super) fn json<T: DeserializeOwned>(&self) -> LambdaAnswer<T> {
-        if is_deeper_than(&self.body, JSON_DEPTH_MAX) {
-            return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
-        }
-        serde_json::from_str(&self.body).map_err(|error| {
-            LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}"))
-        })
+        document(&self.body)
     }
+}
+
+/// The document of a call.
+pub(in crate::routes) fn document<T: DeserializeOwned>(text: &str) -> LambdaAnswer<T> {
+    if is_deeper_than(text, JSON_DEPTH_MAX) {
+        return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
+    }
+    serde_json::from_str(text)
+        .map_err(|error| LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}")))
 }

@@ -10,13 +10,13 @@ use crate::error::ApiError;
 
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
-pub(super) type LambdaAnswer<T> = Result<T, LambdaError>;
+pub(in crate::routes) type LambdaAnswer<T> = Result<T, LambdaError>;
 
 #[derive(Debug, Clone)]
-pub(super) struct LambdaError(Refused);
+pub(in crate::routes) struct LambdaError(pub(in crate::routes) Refused);
 
 impl LambdaError {
-    pub(super) fn new(name: ErrorName, message: impl Into<String>) -> Self {
+    pub(in crate::routes) fn new(name: ErrorName, message: impl Into<String>) -> Self {
         Self(Refused::new(name, message))
     }
 

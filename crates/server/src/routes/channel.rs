@@ -1,0 +1,185 @@
+//! The channel: a handler's process makes all its checkpoints over one request. Calls come in as frames of its body, run side
+//! by side, and are answered as frames of the answer's body. Those that one commit of the store ends go out together.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt as _, unfold};
+use servo_model::{Role, TenantId};
+use servo_runtime::executions::Refused;
+use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, Garbled, put_alive, put_answer};
+use servo_wire::lambda::{CheckpointRequest, ErrorBody, ErrorName};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::lambda::{BODY_BYTES_MAX, LambdaAnswer, LambdaError, document};
+use crate::app::App;
+use crate::auth::{identify, require};
+use crate::error::{Answer, ApiError};
+
+/// Calls of one channel at once. No more are read until one is answered.
+const CALLS_MAX: usize = 256;
+/// Bytes of the calls under way, beyond which no more are read.
+const CALLS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// A quiet channel says so often that it is there, so that either side notices when the other is gone.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// A key that is revoked closes its channels within this time.
+const IDENTIFY_EVERY: Duration = Duration::from_secs(1);
+/// As which its calls are counted: what they do does not depend on the way they came.
+const ROUTE: &str = "/2025-12-01/durable-executions/{arn}/checkpoint";
+
+pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Response> {
+    let (parts, body) = request.into_parts();
+    let caller = identify(&app, &parts).await?;
+    require(&caller, Role::Operator)?;
+    let busy = |_| ApiError::busy("too many streams and channels are open");
+    let place = app.streams.clone().try_acquire_owned().map_err(busy)?;
+    let channel = Channel {
+        tenant: caller.tenant.clone(),
+        identified: Instant::now(),
+        parts,
+        body: body.into_data_stream(),
+        frames: Frames::new(BODY_BYTES_MAX),
+        calls: FuturesUnordered::new(),
+        bytes: 0,
+        closing: false,
+        app,
+        _place: place,
+    };
+    let answers = unfold(channel, |mut channel| async move {
+        let chunk = channel.next_answers().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), channel))
+    });
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], Body::from_stream(answers)).into_response())
+}
+
+struct Channel {
+    app: App,
+    tenant: TenantId,
+    /// The request that opened the channel, and when its credentials were last looked at.
+    parts: Parts,
+    identified: Instant,
+    body: BodyDataStream,
+    frames: Frames,
+    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// Of the calls under way.
+    bytes: usize,
+    /// No more calls are taken; those under way are answered.
+    closing: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+struct Answered {
+    call: u32,
+    /// Of the call's document.
+    bytes: usize,
+    answer: LambdaAnswer<Vec<u8>>,
+}
+
+impl Channel {
+    /// The frames that are to be sent next; `None` at the end.
+    async fn next_answers(&mut self) -> Option<Vec<u8>> {
+        let clock = self.app.runtime.engine().clock().clone();
+        let shutdown = self.app.shutdown.clone();
+        loop {
+            if self.closing && self.calls.is_empty() {
+                return None;
+            }
+            let has_room = !self.closing && self.calls.len() < CALLS_MAX && self.bytes < CALLS_BYTES_MAX;
+            tokio::select! {
+                biased;
+                Some(answered) = self.calls.next(), if !self.calls.is_empty() => return Some(self.write(answered)),
+                piece = self.body.next(), if has_room => match piece {
+                    Some(Ok(piece)) => self.take(&piece).await,
+                    Some(Err(_)) | None => self.closing = true,
+                },
+                () = shutdown.triggered(), if !self.closing => self.closing = true,
+                () = clock.sleep(ALIVE_EVERY) => {
+                    let mut out = Vec::new();
+                    put_alive(&mut out);
+                    return Some(out);
+                }
+            }
+        }
+    }
+
+    /// An answer, and all others that are there by now.
+    fn write(&mut self, first: Answered) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut next = Some(first);
+        while let Some(Answered { call, bytes, answer }) = next {
+            self.bytes -= bytes;
+            match answer {
+                Ok(body) => put_answer(&mut out, call, 200, "", &body),
+                Err(LambdaError(Refused { name, message })) => {
+                    let body = serde_json::to_vec(&ErrorBody::new(name, &message)).unwrap_or_default();
+                    put_answer(&mut out, call, name.status(), name.as_str(), &body)
+                }
+            };
+            next = self.calls.next().now_or_never().flatten();
+        }
+        out
+    }
+
+    /// Starts the calls that are whole with this piece of the body.
+    async fn take(&mut self, piece: &[u8]) {
+        self.frames.push(piece);
+        if self.identified.elapsed() > IDENTIFY_EVERY {
+            match identify(&self.app, &self.parts).await {
+                Ok(caller) if caller.tenant == self.tenant && require(&caller, Role::Operator).is_ok() => {
+                    self.identified = Instant::now();
+                }
+                // Opening the channel again says what is wrong.
+                Ok(_) | Err(_) => self.closing = true,
+            }
+        }
+        if let Err(garbled) = self.start_calls() {
+            tracing::warn!(%garbled, "a channel is closed");
+            self.closing = true;
+        }
+    }
+
+    fn start_calls(&mut self) -> Result<(), Garbled> {
+        while let Some(frame) = self.frames.next_frame()?.filter(|_| !self.closing) {
+            if frame.call == ALIVE {
+                continue;
+            }
+            let call = frame.as_call()?;
+            let (number, bytes) = (frame.call, call.body.len());
+            let request = std::str::from_utf8(call.body)
+                .map_err(|_| LambdaError::new(ErrorName::InvalidRequestContent, "the body is not UTF-8"))
+                .and_then(document::<CheckpointRequest>);
+            let (app, tenant, arn) = (self.app.clone(), self.tenant.clone(), call.arn.to_owned());
+            self.bytes += bytes;
+            self.calls.push(Box::pin(async move {
+                let began = Instant::now();
+                let called = AssertUnwindSafe(checkpoint(&app, &tenant, &arn, request)).catch_unwind().await;
+                let failed = |_| Err(LambdaError::new(ErrorName::Service, "the service failed; try again"));
+                let answer = called.unwrap_or_else(failed);
+                let status = answer.as_ref().map_or_else(|error| error.0.name.status(), |_| 200);
+                crate::metrics::request("POST", ROUTE, status, began.elapsed());
+                Answered { call: number, bytes, answer }
+            }));
+        }
+        Ok(())
+    }
+}
+
+async fn checkpoint(
+    app: &App,
+    tenant: &TenantId,
+    arn: &str,
+    request: LambdaAnswer<CheckpointRequest>,
+) -> LambdaAnswer<Vec<u8>> {
+    let response = app.runtime.executions().checkpoint(tenant, arn, request?).await?;
+    let unwritten = |_| LambdaError::new(ErrorName::Service, "the answer could not be written");
+    serde_json::to_vec(&response).map_err(unwritten)
+}
