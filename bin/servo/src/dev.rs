@@ -34,9 +34,9 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
         Announcement::Banner { ephemeral: args.ephemeral, open: !args.no_open && !in_ci }
     };
     let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    start::run(config, announcement, async |runtime, handlers| {
+    start::run(config, announcement, async |runtime, handlers, serverless| {
         if !args.no_sample {
-            sample::start_on_empty_store(runtime).await;
+            sample::start_on_empty_store(runtime, serverless).await;
         }
         for function in &given {
             function.begin(runtime, handlers).await?;

@@ -5,6 +5,7 @@
 
 mod code;
 mod config;
+mod demo;
 mod dev;
 mod dev_key;
 mod doctor;
@@ -56,6 +57,7 @@ async fn here(local: Local, global: &Global, out: &Out) -> Result<u8, Failure> {
     sabotage::arm()?;
     match local {
         Local::Dev(args) => dev::run(args).await,
+        Local::DemoCrash => demo::crash::run(out).await,
         Local::Server(args) => start::server(args).await,
         Local::ConfigCheck(args) => config::check(&args, out),
         Local::ConfigPrint(args) => config::print(&args, out),

@@ -1,7 +1,8 @@
-//! A small run on the first start of an empty store, so that there is something to see.
+//! A small run and the demo on the first start of an empty store, so that there is something to see.
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use servo_entrypoint::RestRuntime;
 use servo_model::ids::Name;
 use servo_model::plan::TriggerSource;
 use servo_model::{Invalid, PlanId, PlanRef, RunContext, TenantId};
@@ -10,7 +11,7 @@ use servo_runtime::engine::StartRequest;
 use servo_store::Scope;
 use servo_store::runs::RunQuery;
 
-pub(crate) async fn start_on_empty_store(runtime: &Runtime) {
+pub(crate) async fn start_on_empty_store(runtime: &Runtime, serverless: &dyn RestRuntime) {
     let query = RunQuery { limit: 1, ..RunQuery::default() };
     match runtime.engine().store().list_runs(&Scope::System, &query).await {
         Ok(runs) if runs.is_empty() => {}
@@ -23,6 +24,8 @@ pub(crate) async fn start_on_empty_store(runtime: &Runtime) {
     if let Err(error) = started {
         tracing::warn!(%error, "the sample run did not start");
     }
+    let engine = runtime.engine();
+    crate::demo::begin(serverless, engine.ids().event_id(engine.clock().now()).to_string()).await;
 }
 
 /// Four steps in a diamond: one fails once and is retried, one takes a while, one leaves an artifact.

@@ -10,6 +10,7 @@ use servo_adapter_lambda::LambdaHandlers;
 use servo_bus_nats::NatsBus;
 use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
+use servo_entrypoint::RestRuntime;
 use servo_runtime::{Bus, Ids, InProcessBus, Runtime, Shutdown, SystemClock, Tasks};
 use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
@@ -30,14 +31,14 @@ pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
     let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
-    run(config, announcement, async |_, _| Ok(None)).await
+    run(config, announcement, async |_, _, _| Ok(None)).await
 }
 
 /// The whole life of a server. `begun` is called with the runtime once everything answers, and may have a key to announce.
 pub(crate) async fn run(
     config: Config,
     announcement: Announcement,
-    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers) -> Result<Option<DevKey>, Failure>,
+    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers, &dyn RestRuntime) -> Result<Option<DevKey>, Failure>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
@@ -63,12 +64,12 @@ pub(crate) async fn run(
     if let Some(hints) = hints {
         tasks.spawn("hints", runtime.clone().follow_hints(hints));
     }
-    let serverless = code::serverless(&config.serverless, &runtime, &functions.starlark);
+    let serverless = Arc::new(code::serverless(&config.serverless, &runtime, &functions.starlark));
     let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
         runtime: runtime.clone(),
-        serverless: Arc::new(serverless),
+        serverless: serverless.clone(),
         auth: config.auth(),
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
         host: Arc::new(Host(handlers.clone())),
@@ -86,7 +87,7 @@ pub(crate) async fn run(
         async move { serve(listener, tls, app, &connections).await }
     });
     until_ready(&runtime).await;
-    let key = begun(&runtime, &handlers).await?;
+    let key = begun(&runtime, &handlers, serverless.as_ref()).await?;
     Ready { address, encrypted, config: &config, key }.announce(announcement);
 
     let code = signals.first().await;

@@ -28,7 +28,7 @@ pub use invocations::{
     InvocationStartArgs, InvocationsCommand, TimelineArgs,
 };
 pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
-pub use local::{ConfigArgs, ConfigCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
+pub use local::{ConfigArgs, ConfigCommand, DemoCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use runs::{
     DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
     SignalKind, StartArgs, TailArgs, Target, Targets, TerminateArgs, VerbArgs,
@@ -128,6 +128,9 @@ pub enum Command {
     /// Start a server for development on this machine
     #[command(before_help = "Example:\n  servo dev --port 0 --ephemeral")]
     Dev(DevArgs),
+    /// See for yourself
+    #[command(subcommand, before_help = "Example:\n  servo demo crash")]
+    Demo(DemoCommand),
     /// Start a server from a configuration file
     #[command(before_help = "Example:\n  servo server --config servo.toml")]
     Server(ServerArgs),

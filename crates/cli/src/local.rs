@@ -20,6 +20,7 @@ pub enum Next {
 #[derive(Debug, Clone)]
 pub enum Local {
     Dev(DevArgs),
+    DemoCrash,
     Server(ServerArgs),
     ConfigCheck(ConfigArgs),
     ConfigPrint(ConfigArgs),

@@ -7,8 +7,9 @@ use servo_model::codes;
 use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
-    Cli, Command, ConfigCommand, DeadLettersCommand, EmbeddedArgs, EntrypointsCommand, ExecArgs, ExecutionsCommand,
-    Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands, StoreArgs, StoreCommand,
+    Cli, Command, ConfigCommand, DeadLettersCommand, DemoCommand, EmbeddedArgs, EntrypointsCommand, ExecArgs,
+    ExecutionsCommand, Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands, StoreArgs,
+    StoreCommand,
 };
 use crate::commands;
 use crate::failure::{Failure, exit};
@@ -31,6 +32,7 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
     }
     let code = match command {
         Command::Dev(args) => return Ok(Next::Local(Local::Dev(args))),
+        Command::Demo(DemoCommand::Crash) => return Ok(Next::Local(Local::DemoCrash)),
         Command::Server(args) => return Ok(Next::Local(Local::Server(args))),
         Command::Config(ConfigCommand::Check(args)) => return Ok(Next::Local(Local::ConfigCheck(args))),
         Command::Config(ConfigCommand::Print(args)) => return Ok(Next::Local(Local::ConfigPrint(args))),
@@ -142,6 +144,7 @@ fn has_ids(command: &Command) -> bool {
         Command::Store(args) => matches!(args.command, StoreCommand::Verify),
         Command::DeadLetters(DeadLettersCommand::Redrive(_))
         | Command::Dev(_)
+        | Command::Demo(_)
         | Command::Server(_)
         | Command::Config(_)
         | Command::Runtime(_)

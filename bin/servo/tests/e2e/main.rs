@@ -6,6 +6,7 @@
 mod bus;
 mod contract;
 mod crash;
+mod demo;
 mod entrypoints;
 mod operate;
 mod peers;

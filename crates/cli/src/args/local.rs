@@ -27,11 +27,18 @@ pub struct DevArgs {
     /// A function and its handler: NAME=URL to call, or NAME=./program to start as its worker; may be given again
     #[arg(long, value_name = "NAME=TARGET")]
     pub function: Vec<String>,
-    /// Do not put a sample plan beside the data
+    /// Do not register the demo and start its runs on an empty store
     #[arg(long)]
     pub no_sample: bool,
     #[command(flatten)]
     pub log: LogArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DemoCommand {
+    /// Kill a server in the middle of an order, and see the next one finish it
+    #[command(before_help = "Example:\n  servo demo crash")]
+    Crash,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -60,6 +60,8 @@ fn every_command_has_an_example_that_parses() {
     let expected = "\
 servo
 servo dev
+servo demo
+servo demo crash
 servo server
 servo config
 servo config check

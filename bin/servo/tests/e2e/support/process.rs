@@ -36,6 +36,13 @@ impl Servo {
         Self::spawn(command, variables)
     }
 
+    /// The same with the demo that newcomers see.
+    pub(crate) fn dev_with_demo(data: &Path) -> Result<Self, String> {
+        let mut command = binary();
+        command.args(["dev", "--port", "0", "--no-open", "--ready-json", "--data-dir"]).arg(data);
+        Self::spawn(command, &[])
+    }
+
     /// `servo server` with a configuration file.
     pub(crate) fn server(config: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = binary();
