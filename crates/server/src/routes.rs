@@ -14,6 +14,7 @@ mod serverless;
 mod signals;
 mod store;
 mod transfer;
+mod whoami;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -39,6 +40,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/functions", get(functions::list))
         .route("/v1/functions/{name}", get(functions::show).put(functions::register).delete(functions::remove))
         .route("/v1/functions/{name}/aliases/{alias}", put(functions::alias).delete(functions::remove_alias))
+        .route("/v1/whoami", get(whoami::show))
         .route("/v1/keys", get(keys::list).post(keys::create))
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route("/v1/audit", get(audit::list))

@@ -58,6 +58,7 @@ pub(crate) const ACTIONS: &[(&str, &str, Action)] = &[
     row("DELETE", "/v1/functions/{name}", "function.remove", "function", Before),
     row("PUT", "/v1/functions/{name}/aliases/{alias}", "function.alias", "function", Before),
     row("DELETE", "/v1/functions/{name}/aliases/{alias}", "function.alias.remove", "function", Before),
+    row("GET", "/v1/whoami", "identity.read", "principal", IfDenied),
     row("POST", "/v1/keys", "key.create", "key", Before),
     row("GET", "/v1/keys", "key.read", "key", IfDenied),
     row("DELETE", "/v1/keys/{id}", "key.revoke", "key", Before),
