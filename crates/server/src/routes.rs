@@ -2,6 +2,7 @@
 
 mod alerts;
 mod audit;
+mod console;
 mod dead_letters;
 mod events;
 mod functions;
@@ -65,6 +66,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/version", get(health::version))
         .route("/openapi.json", get(health::openapi));
     api.merge(health)
+        .merge(console::router())
         .merge(lambda::router(app))
         .merge(serverless::router(app))
         .fallback(|| async { ApiError::new(codes::NOT_FOUND) })

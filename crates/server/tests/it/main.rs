@@ -4,6 +4,7 @@
 
 mod audit;
 mod bad_input;
+mod console;
 mod functions;
 mod harness;
 mod health;
