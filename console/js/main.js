@@ -43,6 +43,7 @@ const app = document.getElementById("app");
 let main = null;
 
 async function begin() {
+  fill(app);
   try {
     await load();
   } catch (problem) {

@@ -124,7 +124,7 @@ class View {
       sub: [
         h("span.mono", record.id), copyButton(record.id, "id"),
         h("span", "started ", when(times.created_at)),
-        h("span", "took ", took(times.started_at ?? times.created_at, OPEN.has(record.status) ? null : (times.finished_at ?? this.model.to ?? times.created_at))),
+        h("span", OPEN.has(record.status) ? "for " : "took ", took(times.started_at ?? times.created_at, OPEN.has(record.status) ? null : (times.finished_at ?? this.model.to ?? times.created_at))),
         record.mode ? h("span", record.mode) : null,
         OPEN.has(record.status) ? h("span.live", { class: live ? "on" : this.state === "lost" ? "lost" : "" }, live ? "live" : this.state === "lost" ? "connection lost, trying again" : "watching") : null,
       ],
