@@ -119,7 +119,7 @@ class View {
     document.title = `${record.kind === "invocation" ? entrypoint(record.entrypoint_id).name : record.name} · Servo`;
     const times = record.timestamps;
     const live = this.state === "live" && OPEN.has(record.status);
-    fill(this.head, head(h("span.title-row", title, badge(record.status)), {
+    fill(this.head, head(h("span.title-row", title, badge(record.status), record.snapshot?.substatus ? h("span.tag", { title: "steps in flight are still finishing" }, record.snapshot.substatus) : null), {
       crumbs: [record.kind === "invocation" ? ["Invocations", to(["invocations"])] : ["All runs", to(["runs"])]],
       sub: [
         h("span.mono", record.id), copyButton(record.id, "id"),

@@ -9,12 +9,13 @@ import { waitText } from "../run/waits.js";
 import { lines, scatter } from "../ui/charts.js";
 import { icon } from "../ui/icons.js";
 import { card, empty, entrypointName, head, snippet } from "../ui/parts.js";
+import { pastRates } from "../ui/past.js";
 import { history, onSample } from "../ui/sampler.js";
 import { dot, known, meaning, STATUSES, word } from "../ui/status.js";
 import { when } from "../ui/time.js";
 import { fingerprint } from "./failures.js";
 
-const REFRESH_MS = 5000;
+const REFRESH_MS = 10_000;
 const TONES = { succeeded: "c-good", failed: "c-bad", dead_lettered: "c-bad", running: "c-busy", suspended: "c-wait", compensating: "c-undo", compensated: "c-undo", queued: "c-quiet", canceled: "c-quiet" };
 const ENDED = ["succeeded", "failed", "compensated", "canceled", "dead_lettered"];
 
@@ -30,7 +31,9 @@ export async function page({ place, signal }) {
       card(h("span", "Throughput"), throughput, { class: "half", actions: rate }),
       card(h("span", "Age of the queue"), queue, { class: "half", actions: age })),
     recent));
-  onSample((sample) => quiet().then(() => signal.aborted || drawSamples(sample, { tiles, throughput, rate, queue, age })), signal);
+  let newest = [];
+  const drawn = (sample) => quiet().then(() => signal.aborted || drawSamples(sample, newest, { tiles, throughput, rate, queue, age }));
+  onSample(drawn, signal);
   let before = "";
   const refresh = async () => {
     const [latest, failed, waiting, runs] = await Promise.all([
@@ -42,6 +45,8 @@ export async function page({ place, signal }) {
     const text = JSON.stringify([latest, failed, waiting, runs]);
     if (text === before || signal.aborted) return;
     before = text;
+    newest = latest.items;
+    if (history().length > 0) drawn(history().at(-1));
     await quiet();
     fill(recent, latest.items.length === 0 ? welcome(runs.items) : h("div.grid",
       card("Latest invocations", h("div.chart-body", dots(latest.items, widthOf(place))), { actions: h("span.key-row", h("span", h("i.c-good"), "succeeded"), h("span", h("i.c-bad"), "failed"), h("span", h("i.c-busy"), "running"), h("span", h("i.c-wait"), "waiting")) }),
@@ -58,7 +63,7 @@ export async function page({ place, signal }) {
 /** A drawing is made for the place it gets, so that its letters have one size everywhere. */
 const widthOf = (place) => Math.max(280, (place.clientWidth || 540) - 28);
 
-function drawSamples(sample, { tiles, throughput, rate, queue, age }) {
+function drawSamples(sample, newest, { tiles, throughput, rate, queue, age }) {
   fill(tiles, STATUSES.filter((status) => !status.startsWith("compensat") || sample.counts[status] > 0).map((status) => {
     const count = sample.counts[status] ?? 0;
     return h("a.tile", { href: to(["invocations"], { status }), title: `${number(count)} ${word(status)}: ${meaning(status)}`, class: count === 0 ? "zero" : "" },
@@ -68,7 +73,8 @@ function drawSamples(sample, { tiles, throughput, rate, queue, age }) {
   const ended = (one) => ENDED.reduce((sum, status) => sum + (one.counts[status] ?? 0), 0);
   const all = (one) => Object.values(one.counts).reduce((sum, count) => sum + count, 0);
   const perSecond = (of) => seen.slice(1).map((one, at) => ({ at: one.at, value: Math.max(0, (of(one) - of(seen[at])) / Math.max(0.5, (one.at - seen[at].at) / 1000)) }));
-  const [started, finished] = [perSecond(all), perSecond(ended)];
+  const past = pastRates(newest, seen[0]?.at ?? sample.at);
+  const [started, finished] = [[...past.started, ...perSecond(all)], [...past.ended, ...perSecond(ended)]];
   const perSecondText = (value) => (value >= 10 ? compact(Math.round(value)) : value.toFixed(value > 0 && value < 1 ? 2 : 1).replace(/\.0$/, ""));
   fill(rate, h("span.key-row", h("span", h("i.c-busy"), "started ", h("strong", perSecondText(started.at(-1)?.value ?? 0)), "/s"), h("span", h("i.c-good"), "ended ", h("strong", perSecondText(finished.at(-1)?.value ?? 0)), "/s")));
   fill(throughput, lines({ width: widthOf(throughput), label: "Started and ended per second", series: [{ tone: "c-busy", points: started }, { tone: "c-good", points: finished, area: true }], format: perSecondText }));
