@@ -30,7 +30,7 @@ export async function page({ place, signal }) {
       { head: "Object", class: "clip w-more", cell: (row) => objectOf(row) },
       { head: "Outcome", class: "fit", cell: (row) => h("span.tag", { class: `outcome-${row.outcome}` }, row.outcome, row.count > 1 ? ` ×${row.count}` : "") },
       { head: "Why", class: "clip soft", cell: (row) => h("span", { title: row.reason }, row.reason ?? "") },
-      { head: "Request", class: "fit", cell: (row) => h("span.mono.muted.small", { title: row.correlationId }, (row.correlationId ?? "").slice(-8)) },
+      { head: "Request", class: "fit wide-only", cell: (row) => h("span.mono.muted.small", { title: row.correlationId }, (row.correlationId ?? "").slice(-8)) },
     ],
   }), h("div.pager", h("span", plural(found.items.length, "row")), h("span.push"), button("Newest", () => change({}), { disabled: !asked.cursor }), button("Older", () => change({ cursor: found.nextCursor }), { glyph: "right", disabled: !found.nextCursor }))]));
 }

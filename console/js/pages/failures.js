@@ -40,7 +40,7 @@ export async function page({ place, signal }) {
       { head: "Error", class: "clip", cell: (group) => [h("div.clip.bad-text", { title: group.last.error?.message }, group.last.error?.message ?? "no message"), h("div.small.muted.clip", errorName(group.last.error?.error_type_id), " · ", entrypoint(group.last.entrypoint_id).name, " ", entrypoint(group.last.entrypoint_id).version)] },
       { head: "Runs", class: "fit", cell: (group) => h("span.bar-cell", h("i", { style: { width: `${Math.max(3, (group.items.length / most) * 64)}px` } }), h("span.num", number(group.items.length))) },
       { head: "Status", class: "fit", cell: (group) => [...new Set(group.items.map((item) => item.status))].map(badge) },
-      { head: "First", class: "fit num", cell: (group) => when(group.first.timestamps.created_at) },
+      { head: "First", class: "fit num wide-only", cell: (group) => when(group.first.timestamps.created_at) },
       { head: "Last", class: "fit num", cell: (group) => when(group.last.timestamps.created_at) },
       { head: "", class: "fit", cell: (group) => (may("runs:retry") ? button("Retry all", () => retry(group), { kind: "small", glyph: "retry" }) : null) },
     ],

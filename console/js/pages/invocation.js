@@ -141,7 +141,7 @@ class View {
     const messages = open ? model.openMessages() : [];
     const causes = (record.blocked_by ?? []).filter((by) => !(by.cause === "callback" && callbacks.length) && !(["signal", "event"].includes(by.cause) && messages.length));
     fill(this.needs,
-      callbacks.map((operation) => h("div.action-needed", icon("user"), h("div", h("strong", operation.name), " waits for an answer", operation.until ? [", until ", when(operation.until)] : null),
+      callbacks.map((operation) => h("div.action-needed", icon("user"), h("div", h("strong", operation.name), " waits for an answer", operation.until ? [", gives up ", when(operation.until)] : null),
         may("runs:trigger") ? h("div.push", button("Reject", () => answerCallback(operation, false, refresh), { kind: "small danger" }), button("Approve", () => answerCallback(operation, true, refresh), { kind: "small primary", glyph: "check", id: "approve" })) : null)),
       messages.map((name) => h("div.action-needed", icon("send"), h("div", "Waits for the signal ", h("strong", name)),
         may("runs:trigger") ? h("div.push", button(`Send ${name}`, () => sendSignal(record, name, refresh), { kind: "small primary", glyph: "send", id: "send-signal" })) : null)),

@@ -81,7 +81,7 @@ export async function page({ place, signal }) {
           { head: "Entrypoint", class: "clip w-name", cell: (row) => entrypointName(row.entrypoint_id) },
           { head: "Id", class: "fit", cell: (row) => runLink(row.id, { tabindex: "-1" }) },
           { head: "", class: "clip w-more soft", cell: remark },
-          { head: "Mode", class: "fit muted", cell: (row) => row.mode },
+          { head: "Mode", class: "fit muted wide-only", cell: (row) => row.mode },
           { head: "Took", class: "fit num", cell: (row) => took(row.timestamps.started_at ?? row.timestamps.created_at, row.timestamps.finished_at) },
           { head: "Started", class: "fit num", cell: (row) => when(row.timestamps.created_at) },
         ],
