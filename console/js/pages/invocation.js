@@ -22,20 +22,21 @@ const POLL_MS = 2000;
 export async function page({ place, params: { id }, signal }) {
   const model = new RunModel();
   let after;
+  let all;
   try {
-    ({ after } = await loadEvents(id, model, signal));
+    ({ after, all } = await loadEvents(id, model, signal));
   } catch (problem) {
     if (problem.status !== 404 && problem.status !== 400) throw problem;
     fill(place, head("No such run"), empty("There is no run with this id", "It may have left by retention, or belong to another tenant.", `servo runs get ${id}`));
     return;
   }
   const record = await loadRecord(id, model, signal);
-  new View(place, { id, record, signal, model, after }).begin();
+  new View(place, { id, record, signal, model, after, cut: all > after ? all : 0 }).begin();
 }
 
 class View {
-  constructor(place, { id, record, signal, model, after }) {
-    Object.assign(this, { place, id, record, signal, model, after, chosen: null, tab: null, state: "" });
+  constructor(place, { id, record, signal, model, after, cut }) {
+    Object.assign(this, { place, id, record, signal, model, after, cut, chosen: null, tab: null, state: "" });
     this.head = h("div");
     this.needs = h("div.stack");
     this.fall = h("div");
@@ -53,6 +54,8 @@ class View {
   async watch() {
     if (this.watching) return;
     this.watching = true;
+    // A log that is too long to be drawn is not followed either; how the run stands is.
+    if (this.cut) return this.poll();
     let due = false;
     await follow(`/v1/runs/${encodeURIComponent(this.id)}/events`, {
       signal: this.signal, lastId: this.after,
@@ -68,13 +71,19 @@ class View {
     this.watching = false;
     await this.reload();
     // Being undone is no part of the run's own stream.
+    await this.poll();
+  }
+
+  async poll() {
     while (!this.signal.aborted && OPEN.has(this.record.status)) {
       await pause(POLL_MS, this.signal);
-      await this.catchUp();
+      await (this.cut ? this.reload() : this.catchUp());
     }
+    this.watching = false;
   }
 
   async catchUp() {
+    if (this.cut) return this.reload();
     const fresh = new RunModel();
     await loadEvents(this.id, fresh, this.signal).catch(() => {});
     if (fresh.events.length > this.model.events.length) this.model = fresh;
@@ -160,6 +169,7 @@ class View {
     const shown = this.round === "all" ? null : (rounds[this.round ?? rounds.length - 1] ?? null);
     this.falls = waterfall(model, { now: Date.now(), chosen: this.chosen, onChoose, round: rounds.length > 1 ? shown : null });
     fill(this.fall, card("Timeline", [
+      this.cut ? h("p.card-note", `The first ${number(model.events.length)} of ${number(this.cut)} events are drawn. All of them: servo runs events ${this.id}`) : null,
       this.falls,
       operation ? operationDetail(operation, this.record, () => onChoose(this.chosen)) : null,
     ], { actions: h("span.now", rounds.length > 1 ? this.roundChips(rounds.length) : null, h("strong", number(model.operations.size)), ` ${model.operations.size === 1 ? "operation" : "operations"}, `, h("strong", number(model.events.length)), " events") }));

@@ -50,7 +50,8 @@ export class RunModel {
     const below = new Map();
     for (const operation of this.operations.values()) {
       const parent = operation.parent && this.operations.has(operation.parent) ? operation.parent : null;
-      below.set(parent, [...(below.get(parent) ?? []), operation]);
+      if (!below.has(parent)) below.set(parent, []);
+      below.get(parent).push(operation);
     }
     const out = [];
     const visit = (parent, depth) => {
