@@ -64,7 +64,10 @@ function show(found, signal) {
   document.title = found ? `${found.title} · Servo` : "Servo";
   main.scrollTo?.(0, 0);
   if (!found) {
-    fill(main, empty("There is no such page", "The address may be from another version. Press / to search, or use the navigation."));
+    fill(
+      main,
+      empty("There is no such page", "The address may be from another version. Press / to search, or use the navigation."),
+    );
     return;
   }
   const place = h("div.view");
@@ -72,7 +75,11 @@ function show(found, signal) {
   Promise.resolve()
     .then(() => found.page({ place, params: found.params, signal }))
     .catch((problem) => {
-      if (!signal.aborted) fill(place, failure(problem, () => show(found, signal)));
+      if (!signal.aborted)
+        fill(
+          place,
+          failure(problem, () => show(found, signal)),
+        );
     });
 }
 

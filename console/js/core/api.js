@@ -113,7 +113,10 @@ export async function follow(path, { signal, lastId = 0, onEvent, onState = () =
   let failures = 0;
   while (!signal.aborted) {
     try {
-      const response = await send("GET", path, { signal, headers: { accept: "text/event-stream", "last-event-id": String(last) } });
+      const response = await send("GET", path, {
+        signal,
+        headers: { accept: "text/event-stream", "last-event-id": String(last) },
+      });
       onState("live");
       failures = 0;
       for await (const event of frames(response.body)) {

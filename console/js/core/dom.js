@@ -90,10 +90,15 @@ let pressed = false;
 const waiters = [];
 addEventListener("pointerdown", () => (pressed = true), true);
 for (const type of ["pointerup", "pointercancel", "dragend"]) {
-  addEventListener(type, () => setTimeout(() => {
-    pressed = false;
-    for (const go of waiters.splice(0)) go();
-  }), true);
+  addEventListener(
+    type,
+    () =>
+      setTimeout(() => {
+        pressed = false;
+        for (const go of waiters.splice(0)) go();
+      }),
+    true,
+  );
 }
 
 /** Until no button is held down: what is replaced between press and release never hears of the click. */

@@ -7,7 +7,11 @@ export const number = (value) => NUMBER.format(value);
 /** 1,234 stays; 12,345 is 12.3k. */
 export function compact(value) {
   if (value < 10_000) return NUMBER.format(value);
-  for (const [size, unit] of [[1e9, "B"], [1e6, "M"], [1e3, "k"]]) {
+  for (const [size, unit] of [
+    [1e9, "B"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ]) {
     if (value >= size) return `${(value / size).toFixed(value / size < 100 ? 1 : 0).replace(/\.0$/, "")}${unit}`;
   }
   return String(value);
@@ -21,7 +25,12 @@ export function duration(ms) {
   if (ms < 9_950) return `${(ms / 1000).toFixed(2)} s`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
-  const [d, hr, m, sec] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
+  const [d, hr, m, sec] = [
+    Math.floor(seconds / 86400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+    seconds % 60,
+  ];
   if (d > 0) return hr ? `${d} d ${hr} h` : `${d} d`;
   if (hr > 0) return m ? `${hr} h ${m} m` : `${hr} h`;
   return sec ? `${m} m ${sec} s` : `${m} m`;
@@ -45,10 +54,13 @@ export function relative(at, now = Date.now()) {
   if (Math.abs(span) < 1500) return "just now";
   const whole = (n) => Math.floor(Math.abs(n));
   const text =
-    Math.abs(span) < 60_000 ? `${whole(span / 1000)} s`
-    : Math.abs(span) < 3_600_000 ? `${whole(span / 60_000)} m`
-    : Math.abs(span) < 86_400_000 ? `${whole(span / 3_600_000)} h`
-    : `${whole(span / 86_400_000)} d`;
+    Math.abs(span) < 60_000
+      ? `${whole(span / 1000)} s`
+      : Math.abs(span) < 3_600_000
+        ? `${whole(span / 60_000)} m`
+        : Math.abs(span) < 86_400_000
+          ? `${whole(span / 3_600_000)} h`
+          : `${whole(span / 86_400_000)} d`;
   return span >= 0 ? `${text} ago` : `in ${text}`;
 }
 
@@ -68,7 +80,11 @@ export function clock(at) {
 
 export function bytes(value) {
   if (value < 1024) return `${value} B`;
-  for (const [size, unit] of [[1024 ** 3, "GB"], [1024 ** 2, "MB"], [1024, "kB"]]) {
+  for (const [size, unit] of [
+    [1024 ** 3, "GB"],
+    [1024 ** 2, "MB"],
+    [1024, "kB"],
+  ]) {
     if (value >= size) return `${(value / size).toFixed(1)} ${unit}`;
   }
   return `${value} B`;
@@ -79,7 +95,11 @@ export function entrypoint(address) {
   const segments = String(address).split("~").filter(Boolean);
   const own = segments.at(-1) ?? address;
   const found = own.match(/^(.*)\.(v\d+(?:\.\d+)?)$/);
-  return { name: found ? found[1] : own, version: found ? found[2] : "", isWorkflow: segments.some((part) => part.includes(".workflow.")) };
+  return {
+    name: found ? found[1] : own,
+    version: found ? found[2] : "",
+    isWorkflow: segments.some((part) => part.includes(".workflow.")),
+  };
 }
 
 /** The random end of an id, which is what people compare. */

@@ -18,7 +18,11 @@ async function one(status, { limit, oldest, signal, tell }) {
   let cursor = null;
   for (;;) {
     const size = Math.min(PAGE, limit - items.length);
-    const found = await get(`${REST}/invocations`, { status, limit: size, cursor, $orderby: oldest ? "created_at asc" : "" }, { signal });
+    const found = await get(
+      `${REST}/invocations`,
+      { status, limit: size, cursor, $orderby: oldest ? "created_at asc" : "" },
+      { signal },
+    );
     items.push(...found.items);
     cursor = found.page_info.next_cursor;
     if (!found.page_info.has_more || items.length >= limit) return { items, more: found.page_info.has_more };

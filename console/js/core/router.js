@@ -37,7 +37,8 @@ export function start(show) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
     if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
-    if (link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith(ROOT)) return;
+    if (link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith(ROOT))
+      return;
     event.preventDefault();
     go(link.pathname + link.search);
   });
@@ -46,7 +47,9 @@ export function start(show) {
 
 /** The address of a view, from parts that may hold anything. */
 export function to(parts, query = {}) {
-  const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined));
+  const search = new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined),
+  );
   const path = `${ROOT}/${parts.map(encodeURIComponent).join("/")}`;
   return search.size > 0 ? `${path}?${search}` : path;
 }
@@ -62,7 +65,9 @@ export const query = () => Object.fromEntries(new URLSearchParams(location.searc
 /** Changes filters in the address without leaving the view. */
 export function setQuery(changes) {
   const next = { ...query(), ...changes };
-  const search = new URLSearchParams(Object.entries(next).filter(([, value]) => value !== "" && value !== null && value !== undefined));
+  const search = new URLSearchParams(
+    Object.entries(next).filter(([, value]) => value !== "" && value !== null && value !== undefined),
+  );
   history.replaceState(null, "", location.pathname + (search.size > 0 ? `?${search}` : ""));
 }
 

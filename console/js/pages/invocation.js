@@ -4,14 +4,12 @@ import { follow, pause } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { entrypoint, number } from "../core/format.js";
 import { to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { answerCallback, asCommands, buttons, signal as sendSignal } from "../run/actions.js";
+import { asCommands, buttons } from "../run/actions.js";
 import { RunModel } from "../run/fold.js";
 import { loadEvents, loadRecord } from "../run/load.js";
+import { needsOf } from "../run/needs.js";
 import { operationDetail, tabs } from "../run/panels.js";
-import { causeText } from "../run/waits.js";
 import { waterfall } from "../run/waterfall.js";
-import { icon } from "../ui/icons.js";
 import { button, card, copyButton, empty, entrypointName, head, hidden } from "../ui/parts.js";
 import { badge, OPEN } from "../ui/status.js";
 import { took, when } from "../ui/time.js";
@@ -27,7 +25,15 @@ export async function page({ place, params: { id }, signal }) {
     ({ after, all } = await loadEvents(id, model, signal));
   } catch (problem) {
     if (problem.status !== 404 && problem.status !== 400) throw problem;
-    fill(place, head("No such run"), empty("There is no run with this id", "It may have left by retention, or belong to another tenant.", `servo runs get ${id}`));
+    fill(
+      place,
+      head("No such run"),
+      empty(
+        "There is no run with this id",
+        "It may have left by retention, or belong to another tenant.",
+        `servo runs get ${id}`,
+      ),
+    );
     return;
   }
   const record = await loadRecord(id, model, signal);
@@ -58,7 +64,8 @@ class View {
     if (this.cut) return this.poll();
     let due = false;
     await follow(`/v1/runs/${encodeURIComponent(this.id)}/events`, {
-      signal: this.signal, lastId: this.after,
+      signal: this.signal,
+      lastId: this.after,
       onState: (state) => ((this.state = state), this.drawHead()),
       onEvent: (_type, event, last) => {
         this.model.add(event);
@@ -124,42 +131,67 @@ class View {
 
   drawHead() {
     const { record } = this;
-    const title = record.kind === "invocation" ? entrypointName(record.entrypoint_id) : h("span", record.name, " ", h("span.ep-version", record.version ?? ""));
+    const title =
+      record.kind === "invocation"
+        ? entrypointName(record.entrypoint_id)
+        : h("span", record.name, " ", h("span.ep-version", record.version ?? ""));
     document.title = `${record.kind === "invocation" ? entrypoint(record.entrypoint_id).name : record.name} · Servo`;
     const times = record.timestamps;
     const live = this.state === "live" && OPEN.has(record.status);
-    fill(this.head, head(h("span.title-row", title, badge(record.status), record.snapshot?.substatus ? h("span.tag", { title: "steps in flight are still finishing" }, record.snapshot.substatus) : null), {
-      crumbs: [record.kind === "invocation" ? ["Invocations", to(["invocations"])] : ["All runs", to(["runs"])]],
-      sub: [
-        h("span.mono", record.id), copyButton(record.id, "id"),
-        h("span", "started ", when(times.created_at)),
-        h("span", OPEN.has(record.status) ? "for " : "took ", took(times.started_at ?? times.created_at, OPEN.has(record.status) ? null : (times.finished_at ?? this.model.to ?? times.created_at))),
-        record.mode ? h("span", record.mode) : null,
-        OPEN.has(record.status) ? h("span.live", { class: live ? "on" : this.state === "lost" ? "lost" : "" }, live ? "live" : this.state === "lost" ? "connection lost, trying again" : "watching") : null,
-      ],
-      actions: [...buttons(record, this.model, () => this.refresh()), button("As curl", () => asCommands(record), { glyph: "copy", id: "as-curl" })],
-    }));
+    fill(
+      this.head,
+      head(
+        h(
+          "span.title-row",
+          title,
+          badge(record.status),
+          record.snapshot?.substatus
+            ? h("span.tag", { title: "steps in flight are still finishing" }, record.snapshot.substatus)
+            : null,
+        ),
+        {
+          crumbs: [record.kind === "invocation" ? ["Invocations", to(["invocations"])] : ["All runs", to(["runs"])]],
+          sub: [
+            h("span.mono", record.id),
+            copyButton(record.id, "id"),
+            h("span", "started ", when(times.created_at)),
+            h(
+              "span",
+              OPEN.has(record.status) ? "for " : "took ",
+              took(
+                times.started_at ?? times.created_at,
+                OPEN.has(record.status) ? null : (times.finished_at ?? this.model.to ?? times.created_at),
+              ),
+            ),
+            record.mode ? h("span", record.mode) : null,
+            OPEN.has(record.status)
+              ? h(
+                  "span.live",
+                  { class: live ? "on" : this.state === "lost" ? "lost" : "" },
+                  live ? "live" : this.state === "lost" ? "connection lost, trying again" : "watching",
+                )
+              : null,
+          ],
+          actions: [
+            ...buttons(record, this.model, () => this.refresh()),
+            button("As curl", () => asCommands(record), { glyph: "copy", id: "as-curl" }),
+          ],
+        },
+      ),
+    );
   }
 
-  /** What the run waits for, with the button that helps. */
   drawNeeds() {
-    const { record, model } = this;
-    const refresh = () => this.refresh();
-    const open = OPEN.has(record.status);
-    const callbacks = open ? model.openCallbacks() : [];
-    const messages = open ? model.openMessages() : [];
-    const causes = (record.blocked_by ?? []).filter((by) => !(by.cause === "callback" && callbacks.length) && !(["signal", "event"].includes(by.cause) && messages.length));
-    fill(this.needs,
-      callbacks.map((operation) => h("div.action-needed", icon("user"), h("div", h("strong", operation.name), " waits for an answer", operation.until ? [", gives up ", when(operation.until)] : null),
-        may("runs:trigger") ? h("div.push", button("Reject", () => answerCallback(operation, false, refresh), { kind: "small danger" }), button("Approve", () => answerCallback(operation, true, refresh), { kind: "small primary", glyph: "check", id: "approve" })) : null)),
-      messages.map((name) => h("div.action-needed", icon("send"), h("div", "Waits for the signal ", h("strong", name)),
-        may("runs:trigger") ? h("div.push", button(`Send ${name}`, () => sendSignal(record, name, refresh), { kind: "small primary", glyph: "send", id: "send-signal" })) : null)),
-      causes.length > 0 && open ? h("div.action-needed", icon("waiting"), h("div", causes.map((by, at) => [at > 0 ? "; " : "", causeText(by), by.invocation_id ? [" ", h("a.link", { href: to(["invocations", by.invocation_id]) }, "open it")] : null]))) : null);
+    fill(
+      this.needs,
+      needsOf(this.record, this.model, () => this.refresh()),
+    );
   }
 
   drawFall() {
     const { model } = this;
-    if (model.from === null) return fill(this.fall, empty("Nothing has happened yet", "The first events appear here as they are recorded."));
+    if (model.from === null)
+      return fill(this.fall, empty("Nothing has happened yet", "The first events appear here as they are recorded."));
     const onChoose = (id) => {
       this.chosen = this.chosen === id ? null : id;
       this.drawFall();
@@ -168,25 +200,67 @@ class View {
     const rounds = model.rounds;
     const shown = this.round === "all" ? null : (rounds[this.round ?? rounds.length - 1] ?? null);
     this.falls = waterfall(model, { now: Date.now(), chosen: this.chosen, onChoose, round: rounds.length > 1 ? shown : null });
-    fill(this.fall, card("Timeline", [
-      this.cut ? h("p.card-note", `The first ${number(model.events.length)} of ${number(this.cut)} events are drawn. All of them: servo runs events ${this.id}`) : null,
-      this.falls,
-      operation ? operationDetail(operation, this.record, () => onChoose(this.chosen)) : null,
-    ], { actions: h("span.now", rounds.length > 1 ? this.roundChips(rounds.length) : null, h("strong", number(model.operations.size)), ` ${model.operations.size === 1 ? "operation" : "operations"}, `, h("strong", number(model.events.length)), " events") }));
+    fill(
+      this.fall,
+      card(
+        "Timeline",
+        [
+          this.cut
+            ? h(
+                "p.card-note",
+                `The first ${number(model.events.length)} of ${number(this.cut)} events are drawn. All of them: servo runs events ${this.id}`,
+              )
+            : null,
+          this.falls,
+          operation ? operationDetail(operation, this.record, () => onChoose(this.chosen)) : null,
+        ],
+        {
+          actions: h(
+            "span.now",
+            rounds.length > 1 ? this.roundChips(rounds.length) : null,
+            h("strong", number(model.operations.size)),
+            ` ${model.operations.size === 1 ? "operation" : "operations"}, `,
+            h("strong", number(model.events.length)),
+            " events",
+          ),
+        },
+      ),
+    );
   }
 
   /** A retry is a round of its own; the last one is shown unless another is asked for. */
   roundChips(count) {
     const current = this.round ?? count - 1;
-    const chip = (value, label) => h("button.chip", { type: "button", id: `round-${value}`, "aria-pressed": String(value === current), onclick: () => ((this.round = value), this.drawFall()) }, label);
-    return h("span.chips", { role: "group", "aria-label": "Round" }, Array.from({ length: Math.min(count, 8) }, (_, at) => count - Math.min(count, 8) + at).map((at) => chip(at, `round ${at + 1}`)), chip("all", "all"));
+    const chip = (value, label) =>
+      h(
+        "button.chip",
+        {
+          type: "button",
+          id: `round-${value}`,
+          "aria-pressed": String(value === current),
+          onclick: () => ((this.round = value), this.drawFall()),
+        },
+        label,
+      );
+    return h(
+      "span.chips",
+      { role: "group", "aria-label": "Round" },
+      Array.from({ length: Math.min(count, 8) }, (_, at) => count - Math.min(count, 8) + at).map((at) =>
+        chip(at, `round ${at + 1}`),
+      ),
+      chip("all", "all"),
+    );
   }
 
   drawPanels() {
-    fill(this.panels, tabs(this.record, this.model, {
-      chosen: this.tab, signal: this.signal,
-      onChoose: (name) => ((this.tab = name), this.drawPanels()),
-    }), this.record.payloads_hidden ? hidden() : null);
+    fill(
+      this.panels,
+      tabs(this.record, this.model, {
+        chosen: this.tab,
+        signal: this.signal,
+        onChoose: (name) => ((this.tab = name), this.drawPanels()),
+      }),
+      this.record.payloads_hidden ? hidden() : null,
+    );
   }
 }
-

@@ -16,7 +16,17 @@ import { when } from "../ui/time.js";
 import { fingerprint } from "./failures.js";
 
 const REFRESH_MS = 10_000;
-const TONES = { succeeded: "c-good", failed: "c-bad", dead_lettered: "c-bad", running: "c-busy", suspended: "c-wait", compensating: "c-undo", compensated: "c-undo", queued: "c-quiet", canceled: "c-quiet" };
+const TONES = {
+  succeeded: "c-good",
+  failed: "c-bad",
+  dead_lettered: "c-bad",
+  running: "c-busy",
+  suspended: "c-wait",
+  compensating: "c-undo",
+  compensated: "c-undo",
+  queued: "c-quiet",
+  canceled: "c-quiet",
+};
 const ENDED = ["succeeded", "failed", "compensated", "canceled", "dead_lettered"];
 
 export async function page({ place, signal }) {
@@ -26,13 +36,23 @@ export async function page({ place, signal }) {
   const queue = h("div.chart-body");
   const age = h("span.now");
   const recent = h("div");
-  fill(place, head("Overview"), h("div.stack", tiles,
-    h("div.grid",
-      card(h("span", "Throughput"), throughput, { class: "half", actions: rate }),
-      card(h("span", "Age of the queue"), queue, { class: "half", actions: age })),
-    recent));
+  fill(
+    place,
+    head("Overview"),
+    h(
+      "div.stack",
+      tiles,
+      h(
+        "div.grid",
+        card(h("span", "Throughput"), throughput, { class: "half", actions: rate }),
+        card(h("span", "Age of the queue"), queue, { class: "half", actions: age }),
+      ),
+      recent,
+    ),
+  );
   let newest = [];
-  const drawn = (sample) => quiet().then(() => signal.aborted || drawSamples(sample, newest, { tiles, throughput, rate, queue, age }));
+  const drawn = (sample) =>
+    quiet().then(() => signal.aborted || drawSamples(sample, newest, { tiles, throughput, rate, queue, age }));
   onSample(drawn, signal);
   let before = "";
   const refresh = async () => {
@@ -48,10 +68,31 @@ export async function page({ place, signal }) {
     newest = latest.items;
     if (history().length > 0) drawn(history().at(-1));
     await quiet();
-    fill(recent, latest.items.length === 0 ? welcome(runs.items) : h("div.grid",
-      card("Latest invocations", h("div.chart-body", dots(latest.items, widthOf(place))), { actions: h("span.key-row", h("span", h("i.c-good"), "succeeded"), h("span", h("i.c-bad"), "failed"), h("span", h("i.c-busy"), "running"), h("span", h("i.c-wait"), "waiting")) }),
-      card("Most frequent failures", failures(failed.items), { class: "half", actions: h("a.link.small", { href: to(["failures"]) }, "all") }),
-      card("Waiting longest", waits(waiting.items), { class: "half", actions: h("a.link.small", { href: to(["waiting"]) }, "all") })));
+    fill(
+      recent,
+      latest.items.length === 0
+        ? welcome(runs.items)
+        : h(
+            "div.grid",
+            card("Latest invocations", h("div.chart-body", dots(latest.items, widthOf(place))), {
+              actions: h(
+                "span.key-row",
+                h("span", h("i.c-good"), "succeeded"),
+                h("span", h("i.c-bad"), "failed"),
+                h("span", h("i.c-busy"), "running"),
+                h("span", h("i.c-wait"), "waiting"),
+              ),
+            }),
+            card("Most frequent failures", failures(failed.items), {
+              class: "half",
+              actions: h("a.link.small", { href: to(["failures"]) }, "all"),
+            }),
+            card("Waiting longest", waits(waiting.items), {
+              class: "half",
+              actions: h("a.link.small", { href: to(["waiting"]) }, "all"),
+            }),
+          ),
+    );
   };
   await refresh();
   while (!signal.aborted) {
@@ -64,33 +105,88 @@ export async function page({ place, signal }) {
 const widthOf = (place) => Math.max(280, (place.clientWidth || 540) - 28);
 
 function drawSamples(sample, newest, { tiles, throughput, rate, queue, age }) {
-  fill(tiles, STATUSES.filter((status) => !status.startsWith("compensat") || sample.counts[status] > 0).map((status) => {
-    const count = sample.counts[status] ?? 0;
-    return h("a.tile", { href: to(["invocations"], { status }), title: `${number(count)} ${word(status)}: ${meaning(status)}`, class: count === 0 ? "zero" : "" },
-      h("span.what", h("span.status.bare", { class: `st-${status}` }, icon(status)), word(status)), h("span.value", compact(count)));
-  }));
+  fill(
+    tiles,
+    STATUSES.filter((status) => !status.startsWith("compensat") || sample.counts[status] > 0).map((status) => {
+      const count = sample.counts[status] ?? 0;
+      return h(
+        "a.tile",
+        {
+          href: to(["invocations"], { status }),
+          title: `${number(count)} ${word(status)}: ${meaning(status)}`,
+          class: count === 0 ? "zero" : "",
+        },
+        h("span.what", h("span.status.bare", { class: `st-${status}` }, icon(status)), word(status)),
+        h("span.value", compact(count)),
+      );
+    }),
+  );
   const seen = history();
   const ended = (one) => ENDED.reduce((sum, status) => sum + (one.counts[status] ?? 0), 0);
   const all = (one) => Object.values(one.counts).reduce((sum, count) => sum + count, 0);
-  const perSecond = (of) => seen.slice(1).map((one, at) => ({ at: one.at, value: Math.max(0, (of(one) - of(seen[at])) / Math.max(0.5, (one.at - seen[at].at) / 1000)) }));
+  const perSecond = (of) =>
+    seen
+      .slice(1)
+      .map((one, at) => ({
+        at: one.at,
+        value: Math.max(0, (of(one) - of(seen[at])) / Math.max(0.5, (one.at - seen[at].at) / 1000)),
+      }));
   const past = pastRates(newest, seen[0]?.at ?? sample.at);
-  const [started, finished] = [[...past.started, ...perSecond(all)], [...past.ended, ...perSecond(ended)]];
-  const perSecondText = (value) => (value >= 10 ? compact(Math.round(value)) : value.toFixed(value > 0 && value < 1 ? 2 : 1).replace(/\.0$/, ""));
-  fill(rate, h("span.key-row", h("span", h("i.c-busy"), "started ", h("strong", perSecondText(started.at(-1)?.value ?? 0)), "/s"), h("span", h("i.c-good"), "ended ", h("strong", perSecondText(finished.at(-1)?.value ?? 0)), "/s")));
-  fill(throughput, lines({ width: widthOf(throughput), label: "Started and ended per second", series: [{ tone: "c-busy", points: started }, { tone: "c-good", points: finished, area: true }], format: perSecondText }));
+  const [started, finished] = [
+    [...past.started, ...perSecond(all)],
+    [...past.ended, ...perSecond(ended)],
+  ];
+  const perSecondText = (value) =>
+    value >= 10 ? compact(Math.round(value)) : value.toFixed(value > 0 && value < 1 ? 2 : 1).replace(/\.0$/, "");
+  fill(
+    rate,
+    h(
+      "span.key-row",
+      h("span", h("i.c-busy"), "started ", h("strong", perSecondText(started.at(-1)?.value ?? 0)), "/s"),
+      h("span", h("i.c-good"), "ended ", h("strong", perSecondText(finished.at(-1)?.value ?? 0)), "/s"),
+    ),
+  );
+  fill(
+    throughput,
+    lines({
+      width: widthOf(throughput),
+      label: "Started and ended per second",
+      series: [
+        { tone: "c-busy", points: started },
+        { tone: "c-good", points: finished, area: true },
+      ],
+      format: perSecondText,
+    }),
+  );
   fill(age, "oldest queued ", h("strong", sample.queueAge > 0 ? short(sample.queueAge) : "none"));
-  fill(queue, lines({ width: widthOf(queue), label: "Age of the oldest queued run", series: [{ tone: "c-wait", points: seen.map((one) => ({ at: one.at, value: one.queueAge / 1000 })), area: true }], format: (value) => `${perSecondText(value)} s`, floor: 1 }));
+  fill(
+    queue,
+    lines({
+      width: widthOf(queue),
+      label: "Age of the oldest queued run",
+      series: [{ tone: "c-wait", points: seen.map((one) => ({ at: one.at, value: one.queueAge / 1000 })), area: true }],
+      format: (value) => `${perSecondText(value)} s`,
+      floor: 1,
+    }),
+  );
 }
 
 function dots(items, width) {
   return scatter({
     width,
-    label: "Duration of the latest invocations", href: (one) => to(["invocations", one.id]),
+    label: "Duration of the latest invocations",
+    href: (one) => to(["invocations", one.id]),
     dots: items.map((item) => {
       const at = Date.parse(item.timestamps.created_at);
       const end = item.timestamps.finished_at ? Date.parse(item.timestamps.finished_at) : Date.now();
       const took = Math.max(1, end - at);
-      return { id: item.id, at, took, tone: TONES[item.status], title: `${entrypoint(item.entrypoint_id).name}, ${word(item.status)}, ${duration(took)}` };
+      return {
+        id: item.id,
+        at,
+        took,
+        tone: TONES[item.status],
+        title: `${entrypoint(item.entrypoint_id).name}, ${word(item.status)}, ${duration(took)}`,
+      };
     }),
   });
 }
@@ -99,21 +195,89 @@ function failures(items) {
   if (items.length === 0) return h("p.card-note", "Nothing has failed.");
   const groups = new Map();
   for (const item of items) groups.set(fingerprint(item), [...(groups.get(fingerprint(item)) ?? []), item]);
-  return h("div.rows", [...groups.values()].sort((a, b) => b.length - a.length).slice(0, 6).map((group) => h("a", { href: group.length === 1 ? to(["invocations", group[0].id]) : to(["failures"]) },
-    dot(group[0].status), h("span.tag.count-tag", { title: plural(group.length, "run") }, number(group.length)), h("span.clip", { title: group[0].error?.message }, h("strong", errorName(group[0].error?.error_type_id)), " ", h("span.soft", group[0].error?.message ?? "")), h("span.push.muted", when(group[0].timestamps.finished_at ?? group[0].timestamps.created_at)))));
+  return h(
+    "div.rows",
+    [...groups.values()]
+      .sort((a, b) => b.length - a.length)
+      .slice(0, 6)
+      .map((group) =>
+        h(
+          "a",
+          { href: group.length === 1 ? to(["invocations", group[0].id]) : to(["failures"]) },
+          dot(group[0].status),
+          h("span.tag.count-tag", { title: plural(group.length, "run") }, number(group.length)),
+          h(
+            "span.clip",
+            { title: group[0].error?.message },
+            h("strong", errorName(group[0].error?.error_type_id)),
+            " ",
+            h("span.soft", group[0].error?.message ?? ""),
+          ),
+          h("span.push.muted", when(group[0].timestamps.finished_at ?? group[0].timestamps.created_at)),
+        ),
+      ),
+  );
 }
 
 function waits(items) {
   if (items.length === 0) return h("p.card-note", "Nothing waits.");
-  return h("div.rows", items.map((item) => h("a", { href: to(["invocations", item.id]) }, dot(item.status), entrypointName(item.entrypoint_id), h("span.clip.soft", waitText(item) || "its turn"), h("span.push.muted", when(item.timestamps.created_at)))));
+  return h(
+    "div.rows",
+    items.map((item) =>
+      h(
+        "a",
+        { href: to(["invocations", item.id]) },
+        dot(item.status),
+        entrypointName(item.entrypoint_id),
+        h("span.clip.soft", waitText(item) || "its turn"),
+        h("span.push.muted", when(item.timestamps.created_at)),
+      ),
+    ),
+  );
 }
 
 /** The first minutes with the product. */
 function welcome(runs) {
-  return h("div.grid",
-    card("Begin here", h("div.card-body",
-      h("p.soft", "Write a workflow, register it while the server runs, and start it. Its steps, waits and signals survive crashes, restarts and deploys."),
-      snippet("cat > approve.star <<'STAR'\ndef main(ctx, input):\n    held = ctx.step(\"reserve\", lambda order: \"reservation of \" + order, args = [input.order_id])\n    answer = ctx.wait_signal(\"approval\")      # for days, if it takes them\n    return {\"held\": held, \"by\": answer.by}\nSTAR\nservo entrypoints register approve.star --name demo.app.approve --workflow --activate\nservo invocations start demo.app.approve --workflow --params '{\"order_id\": \"o-7\"}'"),
-      h("p.muted", { style: { "margin-top": "10px" } }, "It appears here at once; open it and send the signal ", h("code", "approval"), " from its page.")), { class: "two-thirds" }),
-    card("Latest runs", runs.length === 0 ? empty("No runs yet", "Runs of plans and functions appear here.") : h("div.rows", runs.map((run) => h("a", { href: to(["runs", run.runId]) }, dot(known(run.visible)), h("span.clip", run.planId), h("span.push.muted", when(run.createdAt))))), { class: "third", actions: h("a.link.small", { href: to(["runs"]) }, "all") }));
+  return h(
+    "div.grid",
+    card(
+      "Begin here",
+      h(
+        "div.card-body",
+        h(
+          "p.soft",
+          "Write a workflow, register it while the server runs, and start it. Its steps, waits and signals survive crashes, restarts and deploys.",
+        ),
+        snippet(
+          'cat > approve.star <<\'STAR\'\ndef main(ctx, input):\n    held = ctx.step("reserve", lambda order: "reservation of " + order, args = [input.order_id])\n    answer = ctx.wait_signal("approval")      # for days, if it takes them\n    return {"held": held, "by": answer.by}\nSTAR\nservo entrypoints register approve.star --name demo.app.approve --workflow --activate\nservo invocations start demo.app.approve --workflow --params \'{"order_id": "o-7"}\'',
+        ),
+        h(
+          "p.muted",
+          { style: { "margin-top": "10px" } },
+          "It appears here at once; open it and send the signal ",
+          h("code", "approval"),
+          " from its page.",
+        ),
+      ),
+      { class: "two-thirds" },
+    ),
+    card(
+      "Latest runs",
+      runs.length === 0
+        ? empty("No runs yet", "Runs of plans and functions appear here.")
+        : h(
+            "div.rows",
+            runs.map((run) =>
+              h(
+                "a",
+                { href: to(["runs", run.runId]) },
+                dot(known(run.visible)),
+                h("span.clip", run.planId),
+                h("span.push.muted", when(run.createdAt)),
+              ),
+            ),
+          ),
+      { class: "third", actions: h("a.link.small", { href: to(["runs"]) }, "all") },
+    ),
+  );
 }

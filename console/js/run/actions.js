@@ -41,26 +41,49 @@ export function buttons(record, model, refresh) {
   };
   const put = (action, verb, glyph, permission, { question = null, danger = false, kind = "" } = {}) => {
     if (!allowed(action) || !may(permission)) return;
-    const act = question ? () => ask(`${verb} this invocation?`, { text: question, verb, danger, act: () => control(action) }) : () => control(action).catch((problem) => toast(problem.message, "bad"));
+    const act = question
+      ? () => ask(`${verb} this invocation?`, { text: question, verb, danger, act: () => control(action) })
+      : () => control(action).catch((problem) => toast(problem.message, "bad"));
     out.push(button(verb, act, { glyph, kind: kind || (danger ? "danger" : ""), id: `do-${action}` }));
   };
   put("retry", "Retry", "retry", "runs:retry", { kind: "primary" });
   // A timer or a message resumes by itself; only what a person stopped needs one.
-  if (record.status === "suspended" && record.blocked_by?.some((by) => by.cause === "operator")) put("resume", "Resume", "play", "runs:retry", { kind: "primary" });
-  if (workflow) put("suspend", "Suspend", "pause", "runs:retry", { question: "It stops at the next operation and holds nothing until somebody resumes it." });
-  if (workflow && may("runs:trigger") && ["queued", "running", "suspended"].includes(record.status)) out.push(button("Signal", () => signal(record, "", refresh), { glyph: "send", id: "do-signal" }));
-  put("replay", "Replay", "replay", "runs:retry", { question: "A new invocation starts with the same input. This one stays as it is." });
-  put("cancel", "Cancel", "stop", "runs:cancel", { question: "The code is told to stop, and the invocation ends. What is done stays done, unless a compensation undoes it.", danger: true });
+  if (record.status === "suspended" && record.blocked_by?.some((by) => by.cause === "operator"))
+    put("resume", "Resume", "play", "runs:retry", { kind: "primary" });
+  if (workflow)
+    put("suspend", "Suspend", "pause", "runs:retry", {
+      question: "It stops at the next operation and holds nothing until somebody resumes it.",
+    });
+  if (workflow && may("runs:trigger") && ["queued", "running", "suspended"].includes(record.status))
+    out.push(button("Signal", () => signal(record, "", refresh), { glyph: "send", id: "do-signal" }));
+  put("replay", "Replay", "replay", "runs:retry", {
+    question: "A new invocation starts with the same input. This one stays as it is.",
+  });
+  put("cancel", "Cancel", "stop", "runs:cancel", {
+    question: "The code is told to stop, and the invocation ends. What is done stays done, unless a compensation undoes it.",
+    danger: true,
+  });
   return out;
 }
 
 function runButtons(record, refresh) {
   const send = async (type, more = {}) => {
-    await post(`/v1/runs/${encodeURIComponent(record.id)}/signals`, { signalId: `console-${crypto.randomUUID()}`, type, ...more });
+    await post(`/v1/runs/${encodeURIComponent(record.id)}/signals`, {
+      signalId: `console-${crypto.randomUUID()}`,
+      type,
+      ...more,
+    });
     toast(`${type.toLowerCase().replace("_", " ")}: accepted`);
     refresh();
   };
-  const put = (type, verb, glyph, on, kind = "") => on && may("runs:retry") ? button(verb, () => ask(`${verb} this run?`, { verb, danger: kind === "danger", act: () => send(type) }), { glyph, kind, id: `do-${type.toLowerCase()}` }) : null;
+  const put = (type, verb, glyph, on, kind = "") =>
+    on && may("runs:retry")
+      ? button(verb, () => ask(`${verb} this run?`, { verb, danger: kind === "danger", act: () => send(type) }), {
+          glyph,
+          kind,
+          id: `do-${type.toLowerCase()}`,
+        })
+      : null;
   const raw = record.snapshot.status;
   return [
     put("APPROVE", "Approve", "check", raw === "PENDING" && record.snapshot.approvalRequired, "primary"),
@@ -76,7 +99,10 @@ export function signal(record, name, refresh) {
   ask("Send a signal", {
     text: "A workflow that waits for a message of this name goes on with it. One that comes early is kept.",
     verb: "Send",
-    fields: [textField("name", "Name", { value: name }), jsonField("payload", "Payload", { value: "{}", hint: "JSON; what wait_signal returns" })],
+    fields: [
+      textField("name", "Name", { value: name }),
+      jsonField("payload", "Payload", { value: "{}", hint: "JSON; what wait_signal returns" }),
+    ],
     act: async ({ name: chosen, payload }) => {
       await post(`${place(record)}:signal`, { signal_id: `console-${crypto.randomUUID()}`, name: chosen, payload });
       toast(`Signal ${chosen} sent`);
@@ -94,7 +120,9 @@ export function answerCallback(operation, approve, refresh) {
     : [textField("reason", "Reason", { placeholder: "why not" })];
   ask(approve ? `Approve ${operation.name}?` : `Reject ${operation.name}?`, {
     text: approve ? "The run goes on with this result." : "The code gets an error with this reason.",
-    verb: approve ? "Approve" : "Reject", danger: !approve, fields,
+    verb: approve ? "Approve" : "Reject",
+    danger: !approve,
+    fields,
     act: async ({ result, reason }) => {
       const path = `${CALLBACKS}/${encodeURIComponent(operation.callback)}`;
       if (approve) await post(`${path}/succeed`, result ?? {});
@@ -115,15 +143,36 @@ export function curlOf(method, path, body) {
 
 /** The same requests for a terminal. The key is never part of them. */
 export function asCommands(record) {
-  const rows = record.kind === "run"
-    ? [["Read it", curlOf("GET", `/v1/runs/${record.id}`)], ["Follow its events", `${curlOf("GET", `/v1/runs/${record.id}/events`)} -N -H 'Accept: text/event-stream'`], ["With the command", `servo runs get ${record.id}`]]
-    : [
-      record.payloads_hidden ? null : ["Start one like it", curlOf("POST", `${REST}/invocations`, { entrypoint_id: record.entrypoint_id, mode: record.mode, params: record.params })],
-      ["Read it", curlOf("GET", place(record))],
-      ["Retry it", curlOf("POST", `${place(record)}:control`, { action: "retry" })],
-      ["Follow it", `${curlOf("GET", `${place(record)}/timeline`)} -N -H 'Accept: text/event-stream'`],
-      ["With the command", `servo invocations watch ${record.id}`],
-    ].filter(Boolean);
-  open("As commands", () => h("div", rows.map(([title, command]) => h("div", h("h3", title), snippet(command), h("br")))), { wide: true });
+  const rows =
+    record.kind === "run"
+      ? [
+          ["Read it", curlOf("GET", `/v1/runs/${record.id}`)],
+          ["Follow its events", `${curlOf("GET", `/v1/runs/${record.id}/events`)} -N -H 'Accept: text/event-stream'`],
+          ["With the command", `servo runs get ${record.id}`],
+        ]
+      : [
+          record.payloads_hidden
+            ? null
+            : [
+                "Start one like it",
+                curlOf("POST", `${REST}/invocations`, {
+                  entrypoint_id: record.entrypoint_id,
+                  mode: record.mode,
+                  params: record.params,
+                }),
+              ],
+          ["Read it", curlOf("GET", place(record))],
+          ["Retry it", curlOf("POST", `${place(record)}:control`, { action: "retry" })],
+          ["Follow it", `${curlOf("GET", `${place(record)}/timeline`)} -N -H 'Accept: text/event-stream'`],
+          ["With the command", `servo invocations watch ${record.id}`],
+        ].filter(Boolean);
+  open(
+    "As commands",
+    () =>
+      h(
+        "div",
+        rows.map(([title, command]) => h("div", h("h3", title), snippet(command), h("br"))),
+      ),
+    { wide: true },
+  );
 }
-

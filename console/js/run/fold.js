@@ -39,7 +39,22 @@ export class RunModel {
   operation(id, make = {}) {
     let found = this.operations.get(id);
     if (!found) {
-      found = { id, name: id, kind: "step", spans: [], status: "running", attempts: 0, depth: 0, parent: null, payload: null, error: null, callback: null, child: null, from: null, ...make };
+      found = {
+        id,
+        name: id,
+        kind: "step",
+        spans: [],
+        status: "running",
+        attempts: 0,
+        depth: 0,
+        parent: null,
+        payload: null,
+        error: null,
+        callback: null,
+        child: null,
+        from: null,
+        ...make,
+      };
       this.operations.set(id, found);
     }
     return found;
@@ -71,7 +86,9 @@ export class RunModel {
 
   /** Names of messages that the run waits for. */
   openMessages() {
-    return [...this.operations.values()].filter((operation) => operation.message && !operation.done).map((operation) => operation.message);
+    return [...this.operations.values()]
+      .filter((operation) => operation.message && !operation.done)
+      .map((operation) => operation.message);
   }
 }
 
@@ -177,8 +194,14 @@ const RULES = {
     }
   },
   HandlerReturned(event, at) {
-    const failed = event.status === "RETRYING" || event.status === "CRASHED" || event.status === "LOST" || event.status === "FAILED";
-    rest(this, at, event.status === "PENDING" ? "wait" : failed ? "retry" : "queue", failed ? { bad: true, error: event.error } : {});
+    const failed =
+      event.status === "RETRYING" || event.status === "CRASHED" || event.status === "LOST" || event.status === "FAILED";
+    rest(
+      this,
+      at,
+      event.status === "PENDING" ? "wait" : failed ? "retry" : "queue",
+      failed ? { bad: true, error: event.error } : {},
+    );
     if (event.status === "SUCCEEDED" || event.status === "FAILED") this.handler.spans.pop();
     if (event.cpuMs !== undefined) this.handler.cpuMs = (this.handler.cpuMs ?? 0) + event.cpuMs;
     if (event.memoryMb !== undefined) this.handler.memoryMb = Math.max(this.handler.memoryMb ?? 0, event.memoryMb);
@@ -205,8 +228,13 @@ const RULES = {
       operation.callback = event.callback.callbackId;
       if (event.callback.timeoutSeconds) operation.until = at + event.callback.timeoutSeconds * 1000;
     }
-    if (event.chained) Object.assign(operation, { child: event.chained.target?.runId ?? null, name: event.name ?? event.chained.function.split("~").filter(Boolean).at(-1) });
-    if (operation.kind === "callback" && (event.subType === "Signal" || event.subType === "Event")) operation.message = operation.name;
+    if (event.chained)
+      Object.assign(operation, {
+        child: event.chained.target?.runId ?? null,
+        name: event.name ?? event.chained.function.split("~").filter(Boolean).at(-1),
+      });
+    if (operation.kind === "callback" && (event.subType === "Signal" || event.subType === "Event"))
+      operation.message = operation.name;
     if (event.attempt) operation.attempts = event.attempt;
     if (event.action === "SUCCEED") finish(operation, at, "succeeded");
     else if (event.action === "FAIL") finish(operation, at, "failed", event.error ?? {});
@@ -215,7 +243,11 @@ const RULES = {
       operation.attempts = event.attempt ?? operation.attempts + 1;
       close(operation, at, { bad: true, error: event.error });
       open(operation, "retry", at, { seconds: event.seconds });
-      Object.assign(operation, { error: event.error ?? operation.error, status: "suspended", until: at + (event.seconds ?? 0) * 1000 });
+      Object.assign(operation, {
+        error: event.error ?? operation.error,
+        status: "suspended",
+        until: at + (event.seconds ?? 0) * 1000,
+      });
     }
   },
   OperationResolved(event, at) {
@@ -225,7 +257,12 @@ const RULES = {
       close(operation, at);
       open(operation, "queue", at);
     } else {
-      finish(operation, at, event.status === "SUCCEEDED" ? "succeeded" : event.status === "CANCELLED" ? "canceled" : "failed", event.error ?? (event.status === "TIMED_OUT" ? { ErrorType: "timeout", ErrorMessage: "nobody answered in time" } : null));
+      finish(
+        operation,
+        at,
+        event.status === "SUCCEEDED" ? "succeeded" : event.status === "CANCELLED" ? "canceled" : "failed",
+        event.error ?? (event.status === "TIMED_OUT" ? { ErrorType: "timeout", ErrorMessage: "nobody answered in time" } : null),
+      );
     }
     const span = current(this.handler);
     if (span?.kind === "wait") rest(this, at, "queue");
@@ -247,7 +284,11 @@ const RULES = {
   CompensationEnded(event, at) {
     if (!this.undo) return;
     close(this.undo, at, event.error ? { bad: true } : {});
-    Object.assign(this.undo, { status: event.error ? "failed" : "compensated", child: event.handlerRunId ?? null, error: event.error ?? null });
+    Object.assign(this.undo, {
+      status: event.error ? "failed" : "compensated",
+      child: event.handlerRunId ?? null,
+      error: event.error ?? null,
+    });
     settle(this, at);
   },
   RunCompleted(_event, at) {

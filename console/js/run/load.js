@@ -20,7 +20,11 @@ function ofRun(run, model) {
   // The event contract has no word for it: the code has returned and the run waits.
   const rests = run.status === "RUNNING" && !model.isPlan && last?.kind === "wait" && last.to === null;
   return {
-    kind: "run", id: run.runId, status: rests ? "suspended" : known(run.status), name: queued?.planRef?.planId ?? run.runId, version: queued?.planRef?.planVersion,
+    kind: "run",
+    id: run.runId,
+    status: rests ? "suspended" : known(run.status),
+    name: queued?.planRef?.planId ?? run.runId,
+    version: queued?.planRef?.planVersion,
     error: run.rootCause ? { message: run.rootCause.message, error_type_id: run.rootCause.code, details: run.rootCause } : null,
     blocked_by: (run.blockedBy ?? []).map((by) => ({ ...by, cause: String(by.cause ?? by.kind ?? "").toLowerCase() })),
     timestamps: { created_at: model.from, started_at: run.startedAt ?? null, finished_at: model.to },

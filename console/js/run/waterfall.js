@@ -8,7 +8,10 @@ import { dot } from "../ui/status.js";
 
 const WORDS = { queue: "queued", run: "running", wait: "waiting", retry: "before the next try", undo: "undoing" };
 const GLYPHS = { step: "right", wait: "waiting", callback: "user", invoke: "invocations", context: "down" };
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 216e5, 432e5, 864e5, 1728e5, 6048e5];
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 216e5,
+  432e5, 864e5, 1728e5, 6048e5,
+];
 const ROWS_MAX = 400;
 
 /**
@@ -27,13 +30,27 @@ export function waterfall(model, { now, chosen, onChoose, round = null }) {
   const rows = model.rows().filter((row) => row.spans.length === 0 || row.spans.some((span) => isSeen(span, scale)));
   const shown = rows.slice(0, ROWS_MAX);
   const top = h("div", axis(scale, model.marks));
-  const element = h("div.waterfall", { role: "group", "aria-label": "What happened, over time" },
+  const element = h(
+    "div.waterfall",
+    { role: "group", "aria-label": "What happened, over time" },
     top,
-    lane({ id: "handler", name: model.isPlan ? "run" : "handler", spans: model.handler.spans, note: model.handler.invocations > 1 ? `${model.handler.invocations} calls` : "" }, scale, { top: true }),
+    lane(
+      {
+        id: "handler",
+        name: model.isPlan ? "run" : "handler",
+        spans: model.handler.spans,
+        note: model.handler.invocations > 1 ? `${model.handler.invocations} calls` : "",
+      },
+      scale,
+      { top: true },
+    ),
     shown.map((operation) => lane(operation, scale, { chosen: operation.id === chosen, onChoose })),
     rows.length > shown.length ? h("p.card-note", `${rows.length - shown.length} more operations are in the raw events.`) : null,
-    model.undo ? lane({ ...model.undo, note: model.undo.trigger ?? "" }, scale, { undo: true, chosen: chosen === "undo", onChoose }) : null,
-    legend());
+    model.undo
+      ? lane({ ...model.undo, note: model.undo.trigger ?? "" }, scale, { undo: true, chosen: chosen === "undo", onChoose })
+      : null,
+    legend(),
+  );
   element.grow = (at) => {
     measure(at);
     fill(top, axis(scale, model.marks));
@@ -63,9 +80,26 @@ function axis(scale, marks) {
   const step = STEPS.find((size) => scale.span / size <= 7) ?? 6048e5 * Math.ceil(scale.span / 6048e5 / 7);
   const ticks = [];
   for (let at = 0; at <= scale.span; at += step) ticks.push(at);
-  return h("div.wf-axis", { "aria-hidden": "true" }, h("div.wf-name"), h("div.wf-track",
-    ticks.map((at) => h("span.wf-tick", { style: { left: `${(at / scale.span) * 100}%` } }, at === 0 ? "0" : short(at))),
-    marks.filter((mark) => mark.at > scale.begin && mark.at <= scale.end).slice(-40).map((mark) => h("span.wf-mark", { class: mark.kind, title: `${mark.text}, ${absolute(mark.at)}`, style: { left: `${place(scale, mark.at)}%` } }))), h("div.wf-took"));
+  return h(
+    "div.wf-axis",
+    { "aria-hidden": "true" },
+    h("div.wf-name"),
+    h(
+      "div.wf-track",
+      ticks.map((at) => h("span.wf-tick", { style: { left: `${(at / scale.span) * 100}%` } }, at === 0 ? "0" : short(at))),
+      marks
+        .filter((mark) => mark.at > scale.begin && mark.at <= scale.end)
+        .slice(-40)
+        .map((mark) =>
+          h("span.wf-mark", {
+            class: mark.kind,
+            title: `${mark.text}, ${absolute(mark.at)}`,
+            style: { left: `${place(scale, mark.at)}%` },
+          }),
+        ),
+    ),
+    h("div.wf-took"),
+  );
 }
 
 function lane(row, scale, { chosen = false, onChoose = null, top = false, undo = false }) {
@@ -73,21 +107,48 @@ function lane(row, scale, { chosen = false, onChoose = null, top = false, undo =
   const sum = h("div.wf-took.num", total(row, scale));
   scale.totals.push([sum, row]);
   const body = [
-    h("div.wf-name", { style: { "padding-left": `${10 + (row.depth ?? 0) * 14}px` } },
+    h(
+      "div.wf-name",
+      { style: { "padding-left": `${10 + (row.depth ?? 0) * 14}px` } },
       row.status ? dot(row.status) : icon("functions"),
       row.kind && row.kind !== "step" ? h("span.wf-kind", { title: row.kind }, icon(GLYPHS[row.kind])) : null,
       h("span.clip", { title: row.name }, row.name),
       row.attempts > 1 ? h("span.tag", { title: "tries" }, `×${row.attempts}`) : null,
       row.note ? h("span.muted.small.clip", row.note) : null,
-      row.child ? h("a.link.small", { href: to(["invocations", row.child]), title: row.child, onclick: (event) => event.stopPropagation() }, "run") : null),
-    h("div.wf-track", row.spans.filter((span) => isSeen(span, scale)).map((span) => bar(span, scale))),
+      row.child
+        ? h(
+            "a.link.small",
+            { href: to(["invocations", row.child]), title: row.child, onclick: (event) => event.stopPropagation() },
+            "run",
+          )
+        : null,
+    ),
+    h(
+      "div.wf-track",
+      row.spans.filter((span) => isSeen(span, scale)).map((span) => bar(span, scale)),
+    ),
     sum,
   ];
   const more = { class: `${top ? "top" : ""} ${undo ? "undo" : ""} ${chosen ? "chosen" : ""}` };
   if (!onChoose) return h("div.wf-row", more, body);
-  return h("div.wf-row", { ...more, id: `op-${row.id}`, role: "button", tabindex: "0", "aria-label": label, "aria-pressed": String(chosen), data: { row: row.id },
-    onclick: () => onChoose(row.id),
-    onkeydown: (event) => (event.key === "Enter" || event.key === " ") && event.target === event.currentTarget && (event.preventDefault(), onChoose(row.id)) }, body);
+  return h(
+    "div.wf-row",
+    {
+      ...more,
+      id: `op-${row.id}`,
+      role: "button",
+      tabindex: "0",
+      "aria-label": label,
+      "aria-pressed": String(chosen),
+      data: { row: row.id },
+      onclick: () => onChoose(row.id),
+      onkeydown: (event) =>
+        (event.key === "Enter" || event.key === " ") &&
+        event.target === event.currentTarget &&
+        (event.preventDefault(), onChoose(row.id)),
+    },
+    body,
+  );
 }
 
 function bar(span, scale) {
@@ -101,5 +162,16 @@ function bar(span, scale) {
 }
 
 function legend() {
-  return h("div.wf-legend", { "aria-hidden": "true" }, [["queue", "queued"], ["run", "running"], ["wait", "waiting"], ["retry", "before the next try"], ["bad", "failed try"], ["undo", "undoing"]].map(([kind, text]) => h("span", h("i", { class: kind }), text)));
+  return h(
+    "div.wf-legend",
+    { "aria-hidden": "true" },
+    [
+      ["queue", "queued"],
+      ["run", "running"],
+      ["wait", "waiting"],
+      ["retry", "before the next try"],
+      ["bad", "failed try"],
+      ["undo", "undoing"],
+    ].map(([kind, text]) => h("span", h("i", { class: kind }), text)),
+  );
 }

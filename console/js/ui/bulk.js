@@ -49,25 +49,44 @@ const ACTIONS = [
 ];
 
 export function bulkBar({ ids, filter, entrypoint, done }) {
-  return h("div.bulk", { role: "group", "aria-label": "What to do with the chosen ones" },
+  return h(
+    "div.bulk",
+    { role: "group", "aria-label": "What to do with the chosen ones" },
     h("strong", `${plural(ids.length, "invocation")} chosen`),
-    ACTIONS.map(({ action, verb, glyph, danger }) => button(verb, () => ask(`${verb} ${plural(ids.length, "invocation")}?`, {
-      text: "Those whose status does not allow it are left as they are.", verb, danger,
-      act: async () => {
-        tellOutcome(verb, await controlAll(action, ids));
-        done();
-      },
-    }), { kind: `small ${danger ? "danger" : ""}`, glyph })),
+    ACTIONS.map(({ action, verb, glyph, danger }) =>
+      button(
+        verb,
+        () =>
+          ask(`${verb} ${plural(ids.length, "invocation")}?`, {
+            text: "Those whose status does not allow it are left as they are.",
+            verb,
+            danger,
+            act: async () => {
+              tellOutcome(verb, await controlAll(action, ids));
+              done();
+            },
+          }),
+        { kind: `small ${danger ? "danger" : ""}`, glyph },
+      ),
+    ),
     h("span.push", { style: { "margin-left": "auto" } }),
-    filter ? button("All that match the filter…", () => everything(filter, entrypoint, done), { kind: "small" }) : null);
+    filter ? button("All that match the filter…", () => everything(filter, entrypoint, done), { kind: "small" }) : null,
+  );
 }
 
 function everything(filter, entrypoint, done) {
   const whole = entrypoint ? `(${filter}) and entrypoint_id eq '${entrypoint}'` : filter;
-  const chosen = h("select", { id: "bulk-action" }, ACTIONS.map(({ action, verb }) => h("option", { value: action }, verb)));
+  const chosen = h(
+    "select",
+    { id: "bulk-action" },
+    ACTIONS.map(({ action, verb }) => h("option", { value: action }, verb)),
+  );
   const field = { name: "action", read: () => chosen.value, element: h("label.field", h("span.label", "Action"), chosen) };
   ask("All that match the filter", {
-    text: [h("code", whole), ` — the newest ${MAX_ITEMS.toLocaleString("en")} at most; again for the rest.`], verb: "Do it", danger: true, fields: [field],
+    text: [h("code", whole), ` — the newest ${MAX_ITEMS.toLocaleString("en")} at most; again for the rest.`],
+    verb: "Do it",
+    danger: true,
+    fields: [field],
     act: async ({ action }) => {
       const outcome = { done: 0, refused: 0, reason: "" };
       add(outcome, await post(`${REST}/invocations:bulk`, { action, filter: whole, max_items: MAX_ITEMS }));

@@ -21,34 +21,45 @@ export function open(title, body, { wide = false, label = title } = {}) {
  * Asks before something is done, does it, and says why if it was refused. `act` gets the fields' values.
  */
 export function ask(title, { text = null, fields = [], verb, danger = false, wide = false, act }) {
-  open(title, (close) => {
-    const place = h("div");
-    const go = button(verb, null, { kind: danger ? "danger" : "primary", type: "submit" });
-    const form = h("form", {
-      onsubmit: async (event) => {
-        event.preventDefault();
-        go.disabled = true;
-        place.replaceChildren();
-        try {
-          await act(Object.fromEntries(fields.map((field) => [field.name, field.read()])));
-          close();
-        } catch (problem) {
-          place.replaceChildren(failure(problem));
-          go.disabled = false;
-        }
-      },
+  open(
+    title,
+    (close) => {
+      const place = h("div");
+      const go = button(verb, null, { kind: danger ? "danger" : "primary", type: "submit" });
+      const form = h(
+        "form",
+        {
+          onsubmit: async (event) => {
+            event.preventDefault();
+            go.disabled = true;
+            place.replaceChildren();
+            try {
+              await act(Object.fromEntries(fields.map((field) => [field.name, field.read()])));
+              close();
+            } catch (problem) {
+              place.replaceChildren(failure(problem));
+              go.disabled = false;
+            }
+          },
+        },
+        text ? h("p", text) : null,
+        fields.map((field) => field.element),
+        place,
+        h("div.dialog-actions", button("Not now", close), go),
+      );
+      return form;
     },
-    text ? h("p", text) : null,
-    fields.map((field) => field.element),
-    place,
-    h("div.dialog-actions", button("Not now", close), go));
-    return form;
-  }, { wide });
+    { wide },
+  );
 }
 
 export function textField(name, label, { value = "", hint = null, type = "text", placeholder = "" } = {}) {
   const input = h("input", { id: `ask-${name}`, type, value, placeholder, autocomplete: "off", spellcheck: "false" });
-  return { name, read: () => input.value.trim(), element: h("label.field", h("span.label", label), input, hint ? h("span.hint", hint) : null) };
+  return {
+    name,
+    read: () => input.value.trim(),
+    element: h("label.field", h("span.label", label), input, hint ? h("span.hint", hint) : null),
+  };
 }
 
 /** JSON, checked before it is sent. */

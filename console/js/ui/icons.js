@@ -2,7 +2,15 @@
 
 import { s } from "../core/dom.js";
 
-const line = (d, more = {}) => ({ d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round", "stroke-linejoin": "round", ...more });
+const line = (d, more = {}) => ({
+  d,
+  fill: "none",
+  stroke: "currentColor",
+  "stroke-width": 1.6,
+  "stroke-linecap": "round",
+  "stroke-linejoin": "round",
+  ...more,
+});
 const solid = (d) => ({ d, fill: "currentColor" });
 const DISC = "M8 1.5a6.5 6.5 0 1 1 0 13a6.5 6.5 0 0 1 0-13z";
 const mark = (d) => ({ ...line(d), stroke: "var(--on-solid)", "stroke-width": 1.8 });
@@ -44,7 +52,11 @@ const SHAPES = {
   down: [line("M3.500 6L8 10.500L12.500 6")],
   help: [line(DISC), line("M6.200 6.300a1.900 1.900 0 1 1 2.700 1.800c-.6.3-.9.7-.9 1.300M8 11.400v.1")],
   lock: [line("M3.500 7.500h9v6.500h-9zM5.500 7.500V5a2.500 2.500 0 0 1 5 0v2.500")],
-  sun: [line("M8 5.200a2.800 2.800 0 1 1 0 5.600a2.800 2.800 0 0 1 0-5.600zM8 1.500v1M8 13.500v1M1.500 8h1M13.500 8h1M3.400 3.400l.7.7M11.900 11.900l.7.7M3.400 12.600l.7-.7M11.900 4.100l.7-.7")],
+  sun: [
+    line(
+      "M8 5.200a2.800 2.800 0 1 1 0 5.600a2.800 2.800 0 0 1 0-5.600zM8 1.500v1M8 13.500v1M1.500 8h1M13.500 8h1M3.400 3.400l.7.7M11.900 11.900l.7.7M3.400 12.600l.7-.7M11.900 4.100l.7-.7",
+    ),
+  ],
   moon: [line("M13.500 9.500A6 6 0 1 1 6.500 2.500a4.800 4.800 0 0 0 7 7z")],
   system: [line("M2 3h12v8H2zM6 13.500h4M8 11v2.500")],
   external: [line("M6 3.500H3v9.500h9.500V10M9 2.500h4.500V7M13.500 2.500L7.500 8.500")],
@@ -55,5 +67,9 @@ const SHAPES = {
 export function icon(name, more = {}) {
   const shapes = SHAPES[name] ?? [line(DISC)];
   const { class: extra = "", ...rest } = more;
-  return s("svg.icon", { viewBox: "0 0 16 16", "aria-hidden": "true", focusable: "false", class: `i-${name} ${extra}`, ...rest }, shapes.map((shape) => s("path", shape)));
+  return s(
+    "svg.icon",
+    { viewBox: "0 0 16 16", "aria-hidden": "true", focusable: "false", class: `i-${name} ${extra}`, ...rest },
+    shapes.map((shape) => s("path", shape)),
+  );
 }

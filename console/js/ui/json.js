@@ -9,7 +9,14 @@ const ITEMS_SHOWN = 200;
 const TEXT_SHOWN = 4000;
 
 export function jsonView(value) {
-  return h("div.json", h("div.tools", copyButton(() => JSON.stringify(value, null, 2), "JSON")), h("div.root", node(value, 0)));
+  return h(
+    "div.json",
+    h(
+      "div.tools",
+      copyButton(() => JSON.stringify(value, null, 2), "JSON"),
+    ),
+    h("div.root", node(value, 0)),
+  );
 }
 
 /** The payloads of events are texts; most of them are JSON. */
@@ -33,12 +40,24 @@ function node(value, depth, before = null) {
   const [left, right] = list ? ["[", "]"] : ["{", "}"];
   if (entries.length === 0) return h("div", before, h("span.p", `${left}${right}`));
   const peek = h("span.peek.p", ` ${entries.length} ${right}`);
-  const inside = entries.slice(0, ITEMS_SHOWN).map(([key, item]) => node(item, depth + 1, list ? null : [h("span.k", JSON.stringify(key)), h("span.p", ": ")]));
+  const inside = entries
+    .slice(0, ITEMS_SHOWN)
+    .map(([key, item]) => node(item, depth + 1, list ? null : [h("span.k", JSON.stringify(key)), h("span.p", ": ")]));
   const rest = entries.length > ITEMS_SHOWN ? h("div.p", `… ${entries.length - ITEMS_SHOWN} more; copy to see all`) : null;
-  return h("details", { open: depth < OPEN_DEPTH }, h("summary", before, h("span.p", left), peek), h("div.in", inside, rest), h("span.p", right));
+  return h(
+    "details",
+    { open: depth < OPEN_DEPTH },
+    h("summary", before, h("span.p", left), peek),
+    h("div.in", inside, rest),
+    h("span.p", right),
+  );
 }
 
 function string(value) {
   const text = value.length > TEXT_SHOWN ? value.slice(0, TEXT_SHOWN) : value;
-  return h("span", h("span.s", JSON.stringify(text)), value.length > TEXT_SHOWN ? h("span.p", ` … ${bytes(value.length)} in all`) : null);
+  return h(
+    "span",
+    h("span.s", JSON.stringify(text)),
+    value.length > TEXT_SHOWN ? h("span.p", ` … ${bytes(value.length)} in all`) : null,
+  );
 }

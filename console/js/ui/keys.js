@@ -19,7 +19,8 @@ export function bindKeys() {
       openPalette();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]"))
+      return;
     if (chord > Date.now()) {
       chord = 0;
       const place = PLACES.find((candidate) => candidate.key === event.key);
@@ -29,7 +30,14 @@ export function bindKeys() {
       }
       return;
     }
-    const act = { "/": openPalette, "?": help, g: () => (chord = Date.now() + CHORD_MS), j: () => move(1), k: () => move(-1), x: toggle }[event.key];
+    const act = {
+      "/": openPalette,
+      "?": help,
+      g: () => (chord = Date.now() + CHORD_MS),
+      j: () => move(1),
+      k: () => move(-1),
+      x: toggle,
+    }[event.key];
     if (act) {
       event.preventDefault();
       act();
@@ -37,7 +45,8 @@ export function bindKeys() {
   });
 }
 
-const isTyping = (target) => target instanceof Element && target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
+const isTyping = (target) =>
+  target instanceof Element && target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
 
 function rows() {
   return [...document.querySelectorAll("main [data-row]")].filter((row) => row.offsetParent !== null);
@@ -65,5 +74,16 @@ export function help() {
     [["Esc"], "close what is open"],
     [["?"], "this list"],
   ];
-  open("Keyboard", () => h("div.keys", keys.map(([names, text]) => [h("div", names.map((name) => [h("kbd", name), " "])), h("div.soft", text)])));
+  open("Keyboard", () =>
+    h(
+      "div.keys",
+      keys.map(([names, text]) => [
+        h(
+          "div",
+          names.map((name) => [h("kbd", name), " "]),
+        ),
+        h("div.soft", text),
+      ]),
+    ),
+  );
 }

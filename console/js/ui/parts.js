@@ -24,21 +24,30 @@ export async function copy(text, what) {
   }
 }
 
-export const copyButton = (text, what) => iconButton(`Copy ${what}`, "copy", (event) => (event.preventDefault(), copy(typeof text === "function" ? text() : text, what)));
+export const copyButton = (text, what) =>
+  iconButton(`Copy ${what}`, "copy", (event) => (event.preventDefault(), copy(typeof text === "function" ? text() : text, what)));
 
 export function head(title, { sub = null, actions = [], crumbs = [] } = {}) {
-  return h("header.page-head",
-    h("div",
-      crumbs.length > 0 ? h("nav.crumbs", { "aria-label": "Where this is" }, crumbs.map(([label, href]) => [h("a", { href }, label), h("span", { "aria-hidden": "true" }, "/")])) : null,
+  return h(
+    "header.page-head",
+    h(
+      "div",
+      crumbs.length > 0
+        ? h(
+            "nav.crumbs",
+            { "aria-label": "Where this is" },
+            crumbs.map(([label, href]) => [h("a", { href }, label), h("span", { "aria-hidden": "true" }, "/")]),
+          )
+        : null,
       h("h1", title),
-      sub ? h("div.sub", sub) : null),
-    h("div.actions", actions));
+      sub ? h("div.sub", sub) : null,
+    ),
+    h("div.actions", actions),
+  );
 }
 
 export function card(title, body, { actions = null, class: extra = "" } = {}) {
-  return h("section.card", { class: extra },
-    title === null ? null : h("header.card-head", h("h2", title), actions),
-    body);
+  return h("section.card", { class: extra }, title === null ? null : h("header.card-head", h("h2", title), actions), body);
 }
 
 /** Nothing is here: what that means, and a command that changes it. */
@@ -53,12 +62,26 @@ export function snippet(command) {
 /** What went wrong, and what to do. */
 export function failure(problem, again = null) {
   const about = problem.requestId ? `request ${problem.requestId}` : null;
-  return h("div.failure", { role: "alert" },
+  return h(
+    "div.failure",
+    { role: "alert" },
     icon("failures"),
-    h("div", h("p.failure-title", problem.title || "That did not work"), h("p", problem.detail || problem.message),
-      (problem.errors ?? []).length > 0 ? h("ul", problem.errors.slice(0, 20).map((e) => h("li", h("code", e.path ?? e.pointer ?? e.field ?? ""), " ", e.message ?? e.reason ?? e.detail ?? ""))) : null,
-      about ? h("p.muted.small.mono", about) : null),
-    again ? button("Try again", again) : null);
+    h(
+      "div",
+      h("p.failure-title", problem.title || "That did not work"),
+      h("p", problem.detail || problem.message),
+      (problem.errors ?? []).length > 0
+        ? h(
+            "ul",
+            problem.errors
+              .slice(0, 20)
+              .map((e) => h("li", h("code", e.path ?? e.pointer ?? e.field ?? ""), " ", e.message ?? e.reason ?? e.detail ?? "")),
+          )
+        : null,
+      about ? h("p.muted.small.mono", about) : null,
+    ),
+    again ? button("Try again", again) : null,
+  );
 }
 
 /** A name that fits, with the whole address on hover. */
@@ -71,9 +94,22 @@ export function entrypointName(address, { link = null } = {}) {
 export const runLink = (id, more = {}) => h("a.mono.id", { href: to(["invocations", id]), title: id, ...more }, shortId(id));
 
 export function hidden() {
-  return h("p.hidden-note", icon("lock"), "Payloads are shown to those with the permission ", h("code", "payloads:read"), " (role operator and up).");
+  return h(
+    "p.hidden-note",
+    icon("lock"),
+    "Payloads are shown to those with the permission ",
+    h("code", "payloads:read"),
+    " (role operator and up).",
+  );
 }
 
 export function facts(pairs) {
-  return h("dl.facts", pairs.filter(([, value]) => value !== null && value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0)).map(([name, value]) => h("div", h("dt", name), h("dd", value))));
+  return h(
+    "dl.facts",
+    pairs
+      .filter(
+        ([, value]) => value !== null && value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0),
+      )
+      .map(([name, value]) => h("div", h("dt", name), h("dd", value))),
+  );
 }

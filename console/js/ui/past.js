@@ -6,7 +6,9 @@ const WINDOW_MS = 15 * 60_000;
 /** Points of started and ended per second, up to the moment when sampling began. */
 export function pastRates(records, until) {
   const started = records.map((record) => Date.parse(record.timestamps.created_at));
-  const ended = records.filter((record) => record.timestamps.finished_at).map((record) => Date.parse(record.timestamps.finished_at));
+  const ended = records
+    .filter((record) => record.timestamps.finished_at)
+    .map((record) => Date.parse(record.timestamps.finished_at));
   if (started.length === 0) return { started: [], ended: [] };
   const oldest = Math.min(...started);
   const first = Math.max(oldest, until - WINDOW_MS);

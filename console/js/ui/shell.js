@@ -31,7 +31,13 @@ export function buildShell(main) {
   const links = new Map();
   const items = PLACES.filter((place) => !place.permission || may(place.permission)).map((place) => {
     const count = h("span.count");
-    const link = h("a", { href: to([place.id].filter(Boolean)) || ROOT, data: { place: place.id }, title: place.word }, icon(place.glyph), h("span.word", place.word), count);
+    const link = h(
+      "a",
+      { href: to([place.id].filter(Boolean)) || ROOT, data: { place: place.id }, title: place.word },
+      icon(place.glyph),
+      h("span.word", place.word),
+      count,
+    );
     links.set(place.id, count);
     return [place.group ? h("div.group", place.group) : null, link];
   });
@@ -43,15 +49,27 @@ export function buildShell(main) {
     setCount(links.get("alerts"), sample.alerts, true);
     fill(banner, bannerOf(sample));
   });
-  return h("div",
+  return h(
+    "div",
     h("a.skip", { href: "#main", onclick: (event) => (event.preventDefault(), main.focus()) }, "Skip to content"),
-    h("div.shell",
-      h("aside.side",
+    h(
+      "div.shell",
+      h(
+        "aside.side",
         h("a.brand", { href: `${ROOT}/` }, logo(), h("span.word", "Servo")),
-        h("button.search-open", { type: "button", onclick: openPalette, title: "Search (/)" }, icon("search"), h("span.word", "Search"), h("kbd", "/")),
+        h(
+          "button.search-open",
+          { type: "button", onclick: openPalette, title: "Search (/)" },
+          icon("search"),
+          h("span.word", "Search"),
+          h("kbd", "/"),
+        ),
         h("nav", { "aria-label": "Pages" }, items),
-        foot()),
-      h("div", banner, main)));
+        foot(),
+      ),
+      h("div", banner, main),
+    ),
+  );
 }
 
 function setCount(place, value, bad) {
@@ -61,8 +79,14 @@ function setCount(place, value, bad) {
 }
 
 function bannerOf(sample) {
-  if (!sample.reachable) return h("div.banner.bad", icon("failures"), "The server does not answer. What you see may be old; the console asks again by itself.");
-  if (!sample.ready) return h("div.banner", icon("failures"), `The server is not ready: ${sample.reasons.join("; ") || "no reason given"}.`);
+  if (!sample.reachable)
+    return h(
+      "div.banner.bad",
+      icon("failures"),
+      "The server does not answer. What you see may be old; the console asks again by itself.",
+    );
+  if (!sample.ready)
+    return h("div.banner", icon("failures"), `The server is not ready: ${sample.reasons.join("; ") || "no reason given"}.`);
   return null;
 }
 
@@ -70,22 +94,36 @@ function foot() {
   const me = who();
   const glyphs = { system: "system", light: "sun", dark: "moon" };
   const word = () => `Theme: ${theme()}`;
-  const themeButton = iconButton(word(), glyphs[theme()], () => {
-    setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
-    themeButton.replaceChildren(icon(glyphs[theme()]));
-    themeButton.title = word();
-    themeButton.setAttribute("aria-label", word());
-    // Drawings read their colours when they are made.
-    render();
-  }, { id: "theme" });
+  const themeButton = iconButton(
+    word(),
+    glyphs[theme()],
+    () => {
+      setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+      themeButton.replaceChildren(icon(glyphs[theme()]));
+      themeButton.title = word();
+      themeButton.setAttribute("aria-label", word());
+      // Drawings read their colours when they are made.
+      render();
+    },
+    { id: "theme" },
+  );
   const version = document.querySelector("meta[name=servo-version]").content;
-  return h("div.side-foot",
-    h("div.who", { title: `${me.subject} in ${me.tenantId} (${me.roles.join(", ")})` }, icon("user"), h("div", h("div.clip", me.subject), h("div.clip.muted", `${me.tenantId} · ${me.roles.join(", ")}`))),
-    h("div.side-tools",
+  return h(
+    "div.side-foot",
+    h(
+      "div.who",
+      { title: `${me.subject} in ${me.tenantId} (${me.roles.join(", ")})` },
+      icon("user"),
+      h("div", h("div.clip", me.subject), h("div.clip.muted", `${me.tenantId} · ${me.roles.join(", ")}`)),
+    ),
+    h(
+      "div.side-tools",
       themeButton,
       iconButton("Keyboard shortcuts (?)", "help", help),
       key.get() ? iconButton("Leave: forget the key", "lock", () => (leave(), location.reload())) : null,
-      h("span.version", version)));
+      h("span.version", version),
+    ),
+  );
 }
 
 /** Marks the place where one is. */

@@ -4,7 +4,17 @@ import { h } from "../core/dom.js";
 import { icon } from "./icons.js";
 
 /** In the order in which lists of counts show them. */
-export const STATUSES = ["queued", "running", "suspended", "succeeded", "failed", "compensating", "compensated", "canceled", "dead_lettered"];
+export const STATUSES = [
+  "queued",
+  "running",
+  "suspended",
+  "succeeded",
+  "failed",
+  "compensating",
+  "compensated",
+  "canceled",
+  "dead_lettered",
+];
 
 export const OPEN = new Set(["queued", "running", "suspended", "compensating"]);
 
@@ -23,7 +33,15 @@ const MEANS = {
 const WORDS = { dead_lettered: "dead letter" };
 
 /** The event contract's words in the words of the lists. */
-const CONTRACT = { PENDING: "queued", APPROVED: "queued", RUNNING: "running", PAUSED: "suspended", COMPLETED: "succeeded", FAILED: "failed", CANCELLED: "canceled" };
+const CONTRACT = {
+  PENDING: "queued",
+  APPROVED: "queued",
+  RUNNING: "running",
+  PAUSED: "suspended",
+  COMPLETED: "succeeded",
+  FAILED: "failed",
+  CANCELLED: "canceled",
+};
 
 export const known = (status) => CONTRACT[status] ?? status;
 export const word = (status) => WORDS[status] ?? status;

@@ -7,17 +7,37 @@ import { go } from "../core/router.js";
  * `columns` are `{head, cell, class}`; `href` says where a row leads; `chosen` is a set of keys, if rows can be chosen.
  */
 export function table({ label, columns, rows, key, href = null, chosen = null, onChoose = () => {} }) {
-  const all = chosen && h("input", {
-    type: "checkbox", id: "choose-all", "aria-label": "Choose all on this page",
-    checked: rows.length > 0 && rows.every((row) => chosen.has(key(row))),
-    onchange: (event) => {
-      for (const row of rows) event.target.checked ? chosen.add(key(row)) : chosen.delete(key(row));
-      onChoose();
-    },
-  });
-  return h("div.table-wrap", h("table", { "aria-label": label },
-    h("thead", h("tr", chosen ? h("th.fit", all) : null, columns.map((column) => h("th", { class: column.class ?? "", scope: "col" }, column.head)))),
-    h("tbody", rows.map((row) => tr(row, { columns, key, href, chosen, onChoose })))));
+  const all =
+    chosen &&
+    h("input", {
+      type: "checkbox",
+      id: "choose-all",
+      "aria-label": "Choose all on this page",
+      checked: rows.length > 0 && rows.every((row) => chosen.has(key(row))),
+      onchange: (event) => {
+        for (const row of rows) event.target.checked ? chosen.add(key(row)) : chosen.delete(key(row));
+        onChoose();
+      },
+    });
+  return h(
+    "div.table-wrap",
+    h(
+      "table",
+      { "aria-label": label },
+      h(
+        "thead",
+        h(
+          "tr",
+          chosen ? h("th.fit", all) : null,
+          columns.map((column) => h("th", { class: column.class ?? "", scope: "col" }, column.head)),
+        ),
+      ),
+      h(
+        "tbody",
+        rows.map((row) => tr(row, { columns, key, href, chosen, onChoose })),
+      ),
+    ),
+  );
 }
 
 function tr(row, { columns, key, href, chosen, onChoose }) {
@@ -28,14 +48,28 @@ function tr(row, { columns, key, href, chosen, onChoose }) {
     if (event.ctrlKey || event.metaKey) window.open(target, "_blank", "noopener");
     else go(target);
   };
-  return h("tr", {
-    id: `row-${id}`, tabindex: target ? "0" : null, data: { row: id }, class: chosen?.has(id) ? "chosen" : "",
-    onclick: open,
-    onkeydown: (event) => event.key === "Enter" && event.target === event.currentTarget && open(event),
-  },
-  chosen ? h("td.fit", h("input", {
-    type: "checkbox", id: `choose-${id}`, "aria-label": "Choose", checked: chosen.has(id),
-    onchange: (event) => (event.target.checked ? chosen.add(id) : chosen.delete(id), onChoose()),
-  })) : null,
-  columns.map((column) => h("td", { class: column.class ?? "" }, column.cell(row))));
+  return h(
+    "tr",
+    {
+      id: `row-${id}`,
+      tabindex: target ? "0" : null,
+      data: { row: id },
+      class: chosen?.has(id) ? "chosen" : "",
+      onclick: open,
+      onkeydown: (event) => event.key === "Enter" && event.target === event.currentTarget && open(event),
+    },
+    chosen
+      ? h(
+          "td.fit",
+          h("input", {
+            type: "checkbox",
+            id: `choose-${id}`,
+            "aria-label": "Choose",
+            checked: chosen.has(id),
+            onchange: (event) => (event.target.checked ? chosen.add(id) : chosen.delete(id), onChoose()),
+          }),
+        )
+      : null,
+    columns.map((column) => h("td", { class: column.class ?? "" }, column.cell(row))),
+  );
 }

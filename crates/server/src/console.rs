@@ -25,10 +25,11 @@ const FILES: &[(&str, &[u8])] = files! {
     "js/pages/alerts.js" "js/pages/audit.js" "js/pages/entrypoint.js" "js/pages/entrypoints.js" "js/pages/failures.js"
     "js/pages/function.js" "js/pages/functions.js" "js/pages/invocation.js" "js/pages/invocations.js"
     "js/pages/key.js" "js/pages/overview.js" "js/pages/runs.js" "js/pages/waiting.js"
-    "js/run/actions.js" "js/run/fold.js" "js/run/load.js" "js/run/panels.js" "js/run/waits.js" "js/run/waterfall.js"
+    "js/run/actions.js" "js/run/fold.js" "js/run/load.js" "js/run/needs.js" "js/run/panels.js" "js/run/waits.js"
+    "js/run/waterfall.js"
     "js/ui/bulk.js" "js/ui/charts.js" "js/ui/dialog.js" "js/ui/form.js" "js/ui/icons.js" "js/ui/json.js"
-    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/past.js" "js/ui/sampler.js" "js/ui/shell.js" "js/ui/status.js"
-    "js/ui/table.js" "js/ui/time.js" "js/ui/toast.js"
+    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/past.js" "js/ui/sampler.js" "js/ui/shell.js"
+    "js/ui/status.js" "js/ui/table.js" "js/ui/time.js" "js/ui/toast.js"
 };
 
 /// One file as it is served.

@@ -61,10 +61,10 @@ async fn a_failed_one_is_retried() {
     browser.is_content();
 }
 
-/// ES-100: a paused run with a step in flight is shown as draining.
+/// ES-100, ES-049: a paused run with a step in flight is shown as draining, and the alert that it takes too long is shown, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_run_is_shown_while_it_drains() {
-    let shop = Shop::open();
+async fn a_paused_run_is_shown_while_it_drains_and_when_it_does_not() {
+    let shop = Shop::with(&[("SERVO__RUNTIME__POLICY__DRAIN_TIMEOUT_MS", "3000")]);
     let plan = json!({"planId": "slow", "planVersion": "1", "schemaVersion": "v1",
         "steps": [{"stepId": "long", "with": {"sleepMs": 600_000}}]});
     let Start::Acked { run_id, .. } = Api::new().start(&shop.servo.url, "slow", &plan).await else {
@@ -75,6 +75,10 @@ async fn a_paused_run_is_shown_while_it_drains() {
     browser.click("#do-pause");
     browser.click("dialog .primary");
     sees(&mut browser, ".page-head", "DRAINING");
+    browser.open(&shop.page("alerts"), "document.querySelector('main .card')");
+    sees(&mut browser, "main", "PAUSE_DRAIN_TIMEOUT");
+    browser.click("main tbody a.id");
+    browser.until(&format!("location.pathname.endsWith({})", json!(run_id)));
     browser.is_content();
 }
 

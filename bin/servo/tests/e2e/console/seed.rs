@@ -31,8 +31,13 @@ pub(super) struct Shop {
 
 impl Shop {
     pub(super) fn open() -> Self {
+        Self::with(&[])
+    }
+
+    /// With settings of its own, as variables.
+    pub(super) fn with(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let servo = Servo::dev(&folder.path().join("data"), &[]).expect("it starts");
+        let servo = Servo::dev(&folder.path().join("data"), variables).expect("it starts");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { servo, client, _folder: folder }
