@@ -59,6 +59,7 @@ impl Browser {
     }
 
     /// One call of the protocol; what the page says meanwhile is kept.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the parameters in place")]
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         let id = self.calls;
