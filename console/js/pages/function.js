@@ -2,7 +2,7 @@
 
 import { get } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
-import { plural } from "../core/format.js";
+import { duration, plural } from "../core/format.js";
 import { to } from "../core/router.js";
 import { card, empty, facts, head, runLink, snippet } from "../ui/parts.js";
 import { badge } from "../ui/status.js";
@@ -38,8 +38,8 @@ export async function page({ place, params: { name }, signal }) {
               ["Address for workers", latest.workerAddress ? h("span.mono", latest.workerAddress) : null],
               ["Durable", spec.durable === false ? "no, it answers at once" : "yes"],
               ["At the same time", spec.maxConcurrent ?? "no limit of its own"],
-              ["One call takes at most", spec.invocationTimeoutSeconds ? `${spec.invocationTimeoutSeconds} s` : null],
-              ["A run takes at most", spec.executionTimeoutSeconds ? `${spec.executionTimeoutSeconds} s` : null],
+              ["One call takes at most", spec.invocationTimeoutSeconds ? duration(spec.invocationTimeoutSeconds * 1000) : null],
+              ["A run takes at most", spec.executionTimeoutSeconds ? duration(spec.executionTimeoutSeconds * 1000) : null],
             ]),
             latest.workerAddress
               ? [

@@ -31,7 +31,7 @@ export async function page({ place, params: { id }, signal }) {
       empty(
         "There is no run with this id",
         "It may have left by retention, or belong to another tenant.",
-        `servo runs get ${id}`,
+        "servo runs list",
       ),
     );
     return;

@@ -25,6 +25,7 @@ async fn seeded() -> Seeded {
     shop.until(&waits, "suspended").await;
     let failed = shop.start(&fails, "sync", json!({"order_id": MARKUP})).await;
     crate::support::api::finished_run(&shop.servo.url, "sample").await;
+    shop.publish("orders").await;
     Seeded { shop, entrypoint, waits, failed }
 }
 
@@ -44,6 +45,7 @@ async fn every_page_loads_in_time_and_without_complaint() {
         ("entrypoints", "entrypoints".to_owned()),
         ("entrypoint", format!("entrypoints/{entrypoint}")),
         ("functions", "functions".to_owned()),
+        ("function", "functions/orders".to_owned()),
         ("alerts", "alerts".to_owned()),
         ("audit", "audit".to_owned()),
     ];

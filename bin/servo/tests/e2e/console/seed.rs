@@ -55,6 +55,13 @@ impl Shop {
         document
     }
 
+    /// A function whose workers would ask for work.
+    pub(super) async fn publish(&self, name: &str) {
+        let request = self.client.put(format!("{}/v1/functions/{name}", self.servo.url));
+        let response = request.json(&json!({"reach": {"kind": "pull"}})).send().await.expect("an answer");
+        assert!(response.status().is_success(), "{}", response.status());
+    }
+
     /// Registers and activates; gives back the address and the id of the registration.
     pub(super) async fn register(&self, workflow: bool, name: &str, title: &str, source: &str) -> (String, String) {
         let kind = if workflow { WORKFLOW } else { FUNCTION };
