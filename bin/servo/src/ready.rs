@@ -42,7 +42,7 @@ impl Ready<'_> {
         if let Announcement::Banner { open: true, .. } = how
             && std::io::stdout().is_terminal()
         {
-            open(&api);
+            open(&format!("{api}/console/"));
         }
     }
 
@@ -59,8 +59,8 @@ impl Ready<'_> {
             StoreConfig::Sqlite { path } => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
             StoreConfig::Postgres { .. } => None,
         };
-        let mut line = json!({"event": "ready", "api": api, "metrics": format!("{api}/metrics"), "dataDir": data_dir,
-            "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+        let mut line = json!({"event": "ready", "api": api, "console": format!("{api}/console/"),
+            "metrics": format!("{api}/metrics"), "dataDir": data_dir, "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
         if let Some(key) = &self.key {
             line["key"] = json!(key.text);
         }
@@ -77,7 +77,8 @@ impl Ready<'_> {
             None => "none: this machine only".to_owned(),
         };
         format!(
-            "Servo {version}\n\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  Auth     {auth}\n\n\
+            "Servo {version}\n\n  Console  {api}/console/\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  \
+             Auth     {auth}\n\n\
              Start a run:\n  curl -s {api}/v1/runs -d '{hello}'\nLook at it:\n  servo runs list --server {api}\n\nCtrl-C stops.\n",
             hello = hello(),
             version = env!("CARGO_PKG_VERSION"),

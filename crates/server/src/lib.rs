@@ -9,6 +9,7 @@ mod audit;
 pub mod auth;
 mod body;
 pub mod config;
+mod console;
 mod cursor;
 mod error;
 mod failures;

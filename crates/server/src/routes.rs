@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod channel;
+mod console;
 mod dead_letters;
 mod events;
 mod functions;
@@ -15,6 +16,7 @@ mod serverless;
 mod signals;
 mod store;
 mod transfer;
+mod whoami;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -40,6 +42,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/functions", get(functions::list))
         .route("/v1/functions/{name}", get(functions::show).put(functions::register).delete(functions::remove))
         .route("/v1/functions/{name}/aliases/{alias}", put(functions::alias).delete(functions::remove_alias))
+        .route("/v1/whoami", get(whoami::show))
         .route("/v1/keys", get(keys::list).post(keys::create))
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route("/v1/audit", get(audit::list))
@@ -66,6 +69,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/version", get(health::version))
         .route("/openapi.json", get(health::openapi));
     api.merge(health)
+        .merge(console::router())
         .merge(lambda::router(app))
         .merge(serverless::router(app))
         .fallback(|| async { ApiError::new(codes::NOT_FOUND) })

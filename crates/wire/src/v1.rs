@@ -12,6 +12,7 @@ pub mod runtime;
 pub mod signals;
 pub mod store;
 pub mod transfer;
+pub mod whoami;
 
 pub use alerts::AlertList;
 pub use audit::AuditList;
@@ -27,3 +28,4 @@ pub use runtime::{Executed, RuntimeEventPage};
 pub use signals::{SignalAnswer, SignalRequest};
 pub use store::{Finding, Retired, StoreInfo, VerifyReport};
 pub use transfer::{RunFile, RunRef, TerminateRequest};
+pub use whoami::WhoAmI;

@@ -28,7 +28,7 @@ struct Need {
     is_there: fn() -> bool,
 }
 
-const NEEDS: [Need; 5] = [
+const NEEDS: [Need; 6] = [
     Need { what: "PostgreSQL server 15 or newer", packages: &["postgresql"], is_there: || postgres_bin().is_some() },
     Need { what: "nats-server", packages: &["nats-server"], is_there: || nats_server().is_some() },
     // Compiles the library that drops unsynced writes in power-cut tests.
@@ -44,6 +44,14 @@ const NEEDS: [Need; 5] = [
         is_there: || process::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])),
     },
     Need { what: "npm", packages: &["npm"], is_there: || process::find_program("npm").is_some() },
+    // Tests of the console open its pages in it.
+    Need {
+        what: "Chromium",
+        packages: &["chromium", "fonts-dejavu-core"],
+        is_there: || {
+            ["chromium", "chromium-browser", "google-chrome"].iter().any(|name| process::find_program(name).is_some())
+        },
+    },
 ];
 
 /// Every program that tests need, installed if it was missing.

@@ -2,6 +2,7 @@
 //!
 //! `bin/servo/tests/peers` has what runs on their side, and the pins of their versions; the test command installs them.
 
+mod approval;
 mod described;
 mod handlers;
 mod javascript;

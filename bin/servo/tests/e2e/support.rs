@@ -1,6 +1,7 @@
 //! What the suites share.
 
 pub(crate) mod api;
+pub(crate) mod browser;
 pub(crate) mod dice;
 #[path = "../../../../crates/bus-nats/tests/it/server.rs"]
 pub(crate) mod nats;

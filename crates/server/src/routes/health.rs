@@ -5,9 +5,9 @@ use std::time::Duration;
 use axum::Json as Body;
 use axum::extract::FromRequestParts;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use servo_model::contract::Readiness;
 use servo_wire::v1::Version;
 
@@ -59,13 +59,16 @@ pub(crate) async fn version() -> Body<Version> {
     Body(Version { name: "servo".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-pub(crate) async fn front() -> Html<String> {
+/// People go on to the console; programs are told what is here.
+pub(crate) async fn front(headers: HeaderMap) -> Response {
+    let kinds = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    if kinds.is_some_and(|kinds| kinds.contains("text/html")) {
+        return Redirect::to("/console/").into_response();
+    }
     let version = env!("CARGO_PKG_VERSION");
-    let links = ["/v1/runs", "/v1/alerts", "/runtime/snapshot", "/readyz", "/livez", "/metrics", "/version"];
-    let list: String = links.iter().map(|link| format!("<li><a href=\"{link}\">{link}</a></li>\n")).collect();
-    Html(format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Servo {version}</title>\n\
-         <h1>Servo {version}</h1>\n<p>The API answers in JSON. Start a run with <code>POST /v1/runs</code>.</p>\n\
-         <ul>\n{list}</ul>\n</html>\n"
-    ))
+    let text = format!(
+        "Servo {version}\n\n/console/        the console, for browsers\n/openapi.json    the API, for programs\n\
+         /readyz /livez /metrics /version\n"
+    );
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8"), (VARY, "accept")], text).into_response()
 }

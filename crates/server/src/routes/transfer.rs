@@ -14,7 +14,7 @@ use servo_wire::v1::{RunRef, TerminateRequest};
 
 use super::scope;
 use crate::app::App;
-use crate::auth::{Admin, Operator, Viewer};
+use crate::auth::{Admin, Operator};
 use crate::body::{self, Json};
 use crate::error::{Answer, ApiError};
 use crate::params::RunPath;
@@ -22,9 +22,10 @@ use crate::params::RunPath;
 /// A file holds whole events, which may be as deep as a body may be.
 const FILE_DEPTH_MAX: usize = JSON_DEPTH_MAX + 4;
 
+/// With payloads, so for those who may read them.
 pub(crate) async fn export(
     State(app): State<App>,
-    Viewer(principal): Viewer,
+    Operator(principal): Operator,
     RunPath(run_id): RunPath,
 ) -> Answer<Response> {
     let file = app.runtime.engine().export(&scope(&principal), &run_id).await?;

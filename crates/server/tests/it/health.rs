@@ -130,5 +130,5 @@ async fn the_front_page_and_the_version_say_who_this_is() {
     let version = server.get("/version").await.json;
     assert_eq!(version, json!({"name": "servo", "version": env!("CARGO_PKG_VERSION")}));
     let front = server.get("/").await;
-    assert!(front.text.contains("/v1/runs") && front.text.contains("/metrics"));
+    assert!(front.text.contains("/openapi.json") && front.text.contains("/metrics"));
 }

@@ -233,6 +233,12 @@ async fn only_a_tenants_own_executions_exist() {
         let answer = server.request(Method::GET, &path).bearer_auth(key).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{key}");
     }
+    // What went in is for those who may read payloads, whatever is asked for.
+    for (key, shown) in [("acme-operator", true), ("acme-viewer", false)] {
+        let request = server.request(Method::GET, &format!("{path}?IncludeExecutionData=true")).bearer_auth(key);
+        let text = request.send().await.unwrap().text().await.unwrap();
+        assert_eq!(text.contains("\"InputPayload\":"), shown, "{key}: {text}");
+    }
     assert_eq!(refused(begin("globex-operator").await.unwrap()).await.0, 404, "nor its functions");
     let viewer = refused(begin("acme-viewer").await.unwrap()).await;
     assert_eq!((viewer.0, viewer.1.as_str()), (403, "AccessDeniedException"));

@@ -5,6 +5,7 @@
 mod audit;
 mod bad_input;
 mod channel;
+mod console;
 mod functions;
 mod harness;
 mod health;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
-pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 55] = [
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 56] = [
     ("POST", "/v1/runs", Some("operator"), Some("run.start")),
     ("GET", "/v1/runs", Some("viewer"), None),
     ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),
@@ -14,7 +14,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 55] = [
     ("DELETE", "/v1/runs/{id}", Some("admin"), Some("run.delete")),
     ("GET", "/v1/runs/{id}/events", Some("viewer"), None),
     ("POST", "/v1/runs/{id}/signals", Some("operator"), Some("run.signal")),
-    ("GET", "/v1/runs/{id}/export", Some("viewer"), None),
+    ("GET", "/v1/runs/{id}/export", Some("operator"), None),
     ("POST", "/v1/runs/{id}/terminate", Some("operator"), Some("run.terminate")),
     ("GET", "/v1/runs/{id}/logs", Some("operator"), None),
     ("POST", "/v1/channel", Some("operator"), None),
@@ -24,6 +24,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 55] = [
     ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias")),
     ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias.remove")),
     ("DELETE", "/v1/functions/{name}", Some("developer"), Some("function.remove")),
+    ("GET", "/v1/whoami", Some("viewer"), None),
     ("POST", "/v1/keys", Some("admin"), Some("key.create")),
     ("GET", "/v1/keys", Some("admin"), None),
     ("DELETE", "/v1/keys/{id}", Some("admin"), Some("key.revoke")),

@@ -18,6 +18,8 @@ pub(super) struct RunEvents {
     pub(super) scope: Scope,
     pub(super) run_id: RunId,
     pub(super) after: u64,
+    /// Whether the reader may see payloads.
+    pub(super) payloads: bool,
 }
 
 impl Source for RunEvents {
@@ -46,7 +48,9 @@ impl RunEvents {
         let page = self.store.read_run(&self.scope, &self.run_id, self.after, BATCH).await?;
         if let Some(last) = page.events.last() {
             self.after = last.run_seq;
-            return Ok(News::Some(page.events.iter().map(frame).collect::<String>().into()));
+            return Ok(News::Some(
+                page.events.iter().map(|event| frame(event, self.payloads)).collect::<String>().into(),
+            ));
         }
         Ok(if has_ended(&row) { self.end(row.status.as_str()) } else { News::None })
     }
@@ -64,7 +68,7 @@ fn has_ended(row: &RunRow) -> bool {
 }
 
 /// One event on the wire. Line breaks in a document are white space of whoever wrote it, and would end the field here.
-fn frame(event: &StoredEvent) -> String {
-    let document = event.doc().to_json().replace(['\n', '\r'], " ");
+fn frame(event: &StoredEvent, payloads: bool) -> String {
+    let document = super::document(event, payloads).replace(['\n', '\r'], " ");
     format!("id: {}\nevent: {}\ndata: {document}\n\n", event.run_seq, event.event_type.replace(['\n', '\r'], " "))
 }

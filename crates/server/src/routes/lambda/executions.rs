@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
-use servo_model::{Role, Timestamp};
+use servo_model::{Permission, Role, Timestamp};
 use servo_runtime::executions::{ListQuery, PageQuery};
 use servo_wire::lambda::{
     CheckpointRequest, CheckpointResponse, GetExecutionResponse, GetStateResponse, HistoryResponse,
@@ -31,15 +31,20 @@ pub(super) async fn state(State(app): State<App>, request: Request) -> LambdaAns
 
 pub(super) async fn get(State(app): State<App>, request: Request) -> LambdaAnswer<Json<GetExecutionResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
-    let with_data = call.flag("IncludeExecutionData", true)?;
+    let with_data = with_data(&call)?;
     Ok(Json(app.runtime.executions().get(&call.principal.tenant, &call.subject, with_data).await?))
 }
 
 pub(super) async fn history(State(app): State<App>, request: Request) -> LambdaAnswer<Json<HistoryResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
-    let with_data = call.flag("IncludeExecutionData", true)?;
+    let with_data = with_data(&call)?;
     let history = app.runtime.executions().history(&call.principal.tenant, &call.subject, with_data, page(&call)?);
     Ok(Json(history.await?))
+}
+
+/// Inputs and results, if they are asked for by somebody who may read them.
+fn with_data(call: &Call) -> LambdaAnswer<bool> {
+    Ok(call.flag("IncludeExecutionData", true)? && call.principal.may(Permission::PayloadsRead))
 }
 
 fn page(call: &Call) -> LambdaAnswer<PageQuery<'_>> {

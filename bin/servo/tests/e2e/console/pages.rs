@@ -1,0 +1,86 @@
+//! Every page, light and dark, wide and narrow: it loads in time and complains about nothing.
+
+use serde_json::json;
+
+use super::seed::{FULFIL, MARKUP, Shop};
+use crate::support::browser::Browser;
+
+const MILLIS_MAX: f64 = 2_000.0;
+/// Something of the page's own is there.
+const LOADED: &str = "document.querySelector('main .card, main .tiles') && document.title";
+
+struct Seeded {
+    shop: Shop,
+    entrypoint: String,
+    waits: String,
+    failed: String,
+}
+
+async fn seeded() -> Seeded {
+    let shop = Shop::open();
+    let (address, entrypoint) = shop.register(true, "fulfil", "Fulfil an order", FULFIL).await;
+    let (fails, _) =
+        shop.register(false, "fails", MARKUP, "def main(ctx, input):\n    ctx.fail('no ' + input.order_id)\n").await;
+    let waits = shop.start(&address, "async", json!({"order_id": MARKUP})).await;
+    shop.until(&waits, "suspended").await;
+    let failed = shop.start(&fails, "sync", json!({"order_id": MARKUP})).await;
+    crate::support::api::finished_run(&shop.servo.url, "sample").await;
+    shop.publish("orders").await;
+    Seeded { shop, entrypoint, waits, failed }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_page_loads_in_time_and_without_complaint() {
+    let Seeded { shop, entrypoint, waits, failed } = seeded().await;
+    let mut browser = Browser::start();
+    let pages = [
+        ("overview", String::new()),
+        ("invocations", "invocations".to_owned()),
+        ("filtered", "invocations?status=failed,suspended&since=1h".to_owned()),
+        ("waiting-run", format!("invocations/{waits}")),
+        ("failed-run", format!("invocations/{failed}")),
+        ("runs", "runs".to_owned()),
+        ("failures", "failures".to_owned()),
+        ("waiting", "waiting".to_owned()),
+        ("entrypoints", "entrypoints".to_owned()),
+        ("entrypoint", format!("entrypoints/{entrypoint}")),
+        ("functions", "functions".to_owned()),
+        ("function", "functions/orders".to_owned()),
+        ("alerts", "alerts".to_owned()),
+        ("audit", "audit".to_owned()),
+    ];
+    for (scheme, width) in [("light", 1280), ("dark", 800)] {
+        browser.prefer(scheme);
+        browser.size(width, 860);
+        for (name, path) in &pages {
+            let took = browser.open(&shop.page(path), LOADED);
+            assert!(took < MILLIS_MAX, "{name} took {took} ms");
+            assert_eq!(browser.eval("document.documentElement.dataset.theme"), *scheme, "{name}");
+            let beyond = browser.eval("document.documentElement.scrollWidth - innerWidth").as_f64();
+            assert!(beyond.is_some_and(|pixels| pixels <= 0.0), "{name} is {beyond:?} pixels too wide at {width}");
+            browser.picture(&format!("{name}-{scheme}-{width}"));
+        }
+    }
+    browser.is_content();
+}
+
+/// What a tenant wrote is text wherever it is shown: titles, params, errors, results.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_tenant_wrote_is_text() {
+    let Seeded { shop, waits, failed, .. } = seeded().await;
+    let mut browser = Browser::start();
+    for path in [
+        format!("invocations/{waits}"),
+        format!("invocations/{failed}"),
+        "entrypoints".to_owned(),
+        "failures".to_owned(),
+    ] {
+        browser.open(&shop.page(&path), "document.querySelector('main').innerText.includes('<img src=x')");
+        let harm = browser.eval("[window.broken ?? 0, document.querySelectorAll('main img, main script').length]");
+        assert_eq!(harm, json!([0, 0]), "{path}");
+    }
+    // The control: the page's policy is what would stop it, if something ever took text for markup.
+    let refused =
+        "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written'; } catch { return 'refused'; } })()";
+    assert_eq!(browser.eval(refused), "refused");
+}

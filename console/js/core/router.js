@@ -1,0 +1,84 @@
+// Which view an address shows. Filters live in the address, so that a view can be sent to somebody.
+
+export const ROOT = "/console";
+
+const routes = [];
+let outlet = () => {};
+let current = null;
+
+/** `route("invocations/:id", page)`: the page is called with its parameters and gives back its view. */
+export function route(pattern, page, title) {
+  routes.push({ parts: pattern.split("/").filter(Boolean), page, title });
+}
+
+function match(path) {
+  const asked = path.slice(ROOT.length).split("/").filter(Boolean).map(decodeURIComponent);
+  for (const { parts, page, title } of routes) {
+    if (parts.length !== asked.length) continue;
+    const params = {};
+    const fits = parts.every((part, at) => {
+      if (!part.startsWith(":")) return part === asked[at];
+      params[part.slice(1)] = asked[at];
+      return true;
+    });
+    if (fits) return { page, params, title };
+  }
+  return null;
+}
+
+let started = false;
+
+/** Shows the view of the address, and follows it from now on. Again, after somebody came with another key, it only shows. */
+export function start(show) {
+  outlet = show;
+  if (started) return render();
+  started = true;
+  addEventListener("popstate", () => render());
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    if (link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith(ROOT))
+      return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+  render();
+}
+
+/** The address of a view, from parts that may hold anything. */
+export function to(parts, query = {}) {
+  const search = new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined),
+  );
+  const path = `${ROOT}/${parts.map(encodeURIComponent).join("/")}`;
+  return search.size > 0 ? `${path}?${search}` : path;
+}
+
+export function go(href, { replace = false } = {}) {
+  if (replace) history.replaceState(null, "", href);
+  else history.pushState(null, "", href);
+  render();
+}
+
+export const query = () => Object.fromEntries(new URLSearchParams(location.search));
+
+/** Changes filters in the address without leaving the view. */
+export function setQuery(changes) {
+  const next = { ...query(), ...changes };
+  const search = new URLSearchParams(
+    Object.entries(next).filter(([, value]) => value !== "" && value !== null && value !== undefined),
+  );
+  history.replaceState(null, "", location.pathname + (search.size > 0 ? `?${search}` : ""));
+}
+
+/** Ends the view that is shown, with everything it follows. */
+export function stop() {
+  current?.abort();
+}
+
+/** Shows the view of the address again, as if it had been opened now. */
+export function render() {
+  current?.abort();
+  current = new AbortController();
+  outlet(match(location.pathname), current.signal);
+}

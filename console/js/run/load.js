@@ -1,0 +1,47 @@
+// One run, whatever it is: the invocation of an entrypoint, an execution of a function, or the run of a plan.
+
+import { get, REST } from "../core/api.js";
+import { known } from "../ui/status.js";
+
+/** Events that are read before the page says that there are more. */
+export const EVENTS_MAX = 20_000;
+
+/** The events are read before: they tell what kind of run it is. */
+export async function loadRecord(id, model, signal) {
+  const path = encodeURIComponent(id);
+  if (model.execution?.entrypoint) return { ...(await get(`${REST}/invocations/${path}`, {}, { signal })), kind: "invocation" };
+  return ofRun(await get(`/v1/runs/${path}`, {}, { signal }), model);
+}
+
+/** The event contract's snapshot in the words of the page. */
+function ofRun(run, model) {
+  const queued = model.events[0];
+  const last = model.handler.spans.at(-1);
+  // The event contract has no word for it: the code has returned and the run waits.
+  const rests = run.status === "RUNNING" && !model.isPlan && last?.kind === "wait" && last.to === null;
+  return {
+    kind: "run",
+    id: run.runId,
+    status: rests ? "suspended" : known(run.status),
+    name: queued?.planRef?.planId ?? run.runId,
+    version: queued?.planRef?.planVersion,
+    error: run.rootCause ? { message: run.rootCause.message, error_type_id: run.rootCause.code, details: run.rootCause } : null,
+    blocked_by: (run.blockedBy ?? []).map((by) => ({ ...by, cause: String(by.cause ?? by.kind ?? "").toLowerCase() })),
+    timestamps: { created_at: model.from, started_at: run.startedAt ?? null, finished_at: model.to },
+    payloads_hidden: queued?.payloadsHidden,
+    snapshot: run,
+  };
+}
+
+/** All events so far, a page at a time. */
+export async function loadEvents(id, model, signal) {
+  let after = 0;
+  for (;;) {
+    const page = await get(`/v1/runs/${encodeURIComponent(id)}/events`, { after, limit: 1000 }, { signal });
+    for (const event of page.events) model.add(event);
+    if (page.events.length === 0 || page.nextAfter >= page.lastEventSeq || model.events.length >= EVENTS_MAX) {
+      return { after: page.nextAfter, all: page.lastEventSeq };
+    }
+    after = page.nextAfter;
+  }
+}

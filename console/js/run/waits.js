@@ -1,0 +1,42 @@
+// Why something does not go on, in words.
+
+import { relative } from "../core/format.js";
+
+const CAUSES = {
+  queue: () => "as many runs are active as may be",
+  slot: () => "waits for a free place",
+  retry: () => "waits before the next try",
+  timer: () => "sleeps",
+  signal: (by) => `waits for the signal ${by.name ?? ""}`.trim(),
+  event: (by) => `waits for the event ${by.name ?? ""}`.trim(),
+  callback: (by) => `waits for the callback ${by.name ?? ""}`.trim(),
+  invocation: () => "waits for another run",
+  operator: () => "suspended by a person",
+  compensation: () => "waits for the run that undoes it",
+};
+
+/** What each cause means and what can be done about it. */
+export const ABOUT = {
+  queue: ["Queue", "The tenant has as many active runs as it may. They start as others end."],
+  slot: ["Free place", "The entrypoint's max_concurrent, or the node's own limit, is reached."],
+  retry: ["Retry", "The last try failed; the next one has a time. Retry now to skip the wait."],
+  timer: ["Timer", "The code asked to sleep. Nothing is held meanwhile."],
+  signal: ["Signal", "The code waits for a message. Send it from the invocation's page."],
+  event: ["Event", "The code waits for an event."],
+  callback: ["Callback", "Somebody outside has to answer. Approve it on the invocation's page."],
+  invocation: ["Another run", "It goes on when the run that it called ends."],
+  operator: ["Person", "Somebody suspended it. Resume it when the reason is gone."],
+  compensation: ["Compensation", "The run that undoes it has not ended."],
+  unknown: ["Its turn", "It is about to go on."],
+};
+
+export function causeText(by) {
+  const text = (CAUSES[by.cause] ?? (() => by.cause))(by);
+  if (!by.until) return text;
+  const when = relative(Date.parse(by.until));
+  return ["timer", "retry", "slot"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
+}
+
+export function waitText(record) {
+  return (record.blocked_by ?? []).map(causeText).join("; ");
+}
