@@ -77,21 +77,15 @@ impl Ready<'_> {
             None => "none: this machine only".to_owned(),
         };
         format!(
-            "Servo {version}\n\n  Console  {api}/console/\n  API      {api}\n  Metrics  {api}/metrics\n  Data     {data}\n  \
+            "Servo {version}\n\n  Console  {api}/console/\n  API      {api}\n  Metrics  {api}/metrics\n  Docs     {api}/openapi.json\n  Data     {data}\n  \
              Auth     {auth}\n\n\
-             Start a run:\n  curl -s {api}/v1/runs -d '{hello}'\nLook at it:\n  servo runs list --server {api}\n\nCtrl-C stops.\n",
-            hello = hello(),
+             An order of the demo waits for an approval. Give it in the console, or here:\n  \
+             servo invocations list --status suspended --server {api}\n  \
+             servo invocations signal INVOCATION_ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
+             See an order survive kill -9:\n  servo demo crash\n\nCtrl-C stops.\n",
             version = env!("CARGO_PKG_VERSION"),
         )
     }
-}
-
-/// The smallest request that starts a run.
-fn hello() -> String {
-    let plan = json!({"planId": "hello", "planVersion": "1", "schemaVersion": "v1", "steps": [{"stepId": "greet"}]});
-    let sha256 = servo_canon::fingerprint(&plan).map(|digest| digest.to_string()).unwrap_or_default();
-    let plan_ref = json!({"planId": "hello", "planVersion": "1", "schemaVersion": "v1", "sha256": sha256});
-    json!({"planRef": plan_ref, "plan": plan}).to_string()
 }
 
 /// Opens the page if there is a desktop; nobody minds if there is none.
