@@ -373,3 +373,48 @@ fn no_more_run_at_once_than_may() {
     assert_eq!(bed.functions.invocations(), 2, "what was cancelled before its start was never called");
     assert_eq!(bed.timeline(&second), [T::Canceled]);
 }
+
+/// A step that has failed is tried again with its run, or counts as done; neither where its entrypoint is disabled.
+#[test]
+fn a_failed_step_is_tried_again_or_skipped_by_control() {
+    let bed = Bed::new(12);
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "ships",
+        |_| {},
+        move |invocation| {
+            let broken = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                if invocation.known("ship") != Some(OperationStatus::Succeeded) {
+                    let ends = if broken { A::Fail } else { A::Succeed };
+                    invocation.checkpoint(vec![step("ship", A::Start), step("ship", ends)]).await.unwrap();
+                    if broken {
+                        return Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "NoStock"}}).to_string());
+                    }
+                }
+                succeeded("{}")
+            }
+        },
+    );
+    let ship = || "ship".to_owned();
+    for (action, invocations) in [(Action::RetryStep { step_id: ship() }, 2), (Action::SkipStep { step_id: ship() }, 2)]
+    {
+        calls.store(0, Ordering::SeqCst);
+        let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, S::Failed);
+        let unknown = bed.control(&id, Action::RetryStep { step_id: "none".to_owned() }).unwrap_err();
+        assert_eq!(unknown.error_type_id, errors::NOT_FOUND);
+        bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+        assert_eq!(bed.control(&id, action.clone()).unwrap_err().error_type_id, errors::NOT_ACTIVE);
+        bed.act(&address, EntrypointStatusAction::Enable).unwrap();
+        assert_eq!(bed.control(&id, action.clone()).unwrap().status, S::Queued, "{action:?}");
+        bed.until(&id, S::Succeeded);
+        let started = bed.timeline(&id).into_iter().filter(|told| *told == T::StepStarted).count();
+        let skipped = matches!(action, Action::SkipStep { .. });
+        assert_eq!(started, if skipped { 1 } else { 2 }, "{action:?}");
+        assert_eq!(calls.load(Ordering::SeqCst), invocations);
+        assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT, "it has ended well");
+    }
+}
