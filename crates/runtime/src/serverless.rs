@@ -20,7 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use servo_entrypoint::rate::{Limiters, TokenBucket};
 use servo_entrypoint::validate::SourceIssue;
-use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors};
+use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors, pin};
 use servo_model::{Permission, SecurityContext, TenantId};
 use servo_store::Scope;
 
@@ -83,7 +83,7 @@ impl Platform {
             sources: Arc::new(NoSources),
             limiters,
             policy: TenantRuntimePolicy::platform_default(""),
-            dead_letter_grace: Duration::from_secs(86_400),
+            dead_letter_grace: Duration::from_secs(pin::DEAD_LETTER_GRACE_SECONDS),
             sync_wait: Duration::from_secs(900),
         }
     }
@@ -168,7 +168,8 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
     }
 }
 
-fn refused(refused: Refused) -> RuntimeErrorPayload {
+/// A refusal of the durable API in the words of this one.
+pub(crate) fn failure_of(refused: Refused) -> RuntimeErrorPayload {
     match refused.name.status() {
         404 => errors::not_found(refused.message),
         429 => errors::quota_exceeded(refused.message),

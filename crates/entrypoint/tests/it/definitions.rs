@@ -421,8 +421,13 @@ fn a_definition_belongs_to_the_caller() {
     assert_eq!(refused(&world, &owner), errors::FORBIDDEN);
     let system = with(minimal(), "/owner/owner_type", json!("system"));
     assert_eq!(refused(&world, &system), errors::FORBIDDEN);
+    let private = |id: &str| with(with(minimal(), "/owner/owner_type", json!("user")), "/owner/id", json!(id));
+    assert_eq!(refused(&world, &private("somebody-else")), errors::FORBIDDEN);
+    assert!(world.check(&private(&world.ctx.subject)).is_ok());
     world.ctx = context("t_123", Role::PlatformAdmin);
-    assert!(world.check(&other).is_ok() && world.check(&system).is_ok());
+    assert_eq!(refused(&world, &other), errors::FORBIDDEN, "of which of the two?");
+    assert_eq!(world.check(&owner).unwrap().entrypoint.definition.tenant_id, "t_other");
+    assert!(world.check(&system).is_ok() && world.check(&private("somebody-else")).is_ok());
     world.policy.enabled = false;
     assert_eq!(refused(&world, &minimal()), errors::FORBIDDEN);
 }

@@ -80,11 +80,10 @@ impl Serverless {
         if !policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
-        let loaded = self.entrypoints().get(entrypoint).await.map_err(super::store_error)?;
+        let loaded = self.entrypoints().current(entrypoint).await.map_err(super::store_error)?;
+        let loaded = loaded.filter(|loaded| Self::sees(ctx, loaded));
         let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
-        // Its status may have changed since it was kept.
-        let loaded = self.visible(ctx, &loaded.entrypoint.entrypoint_id).await?;
-        Self::check_callable(&loaded)?;
+        loaded.check_callable()?;
         self.check_rate(ctx, &loaded).await?;
         self.check_quota(ctx, &policy).await?;
         let mode = loaded.entrypoint.definition.traits.default_invocation;

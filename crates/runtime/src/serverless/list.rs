@@ -96,7 +96,7 @@ impl Serverless {
             statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
             exclude_archived: filter.status.is_none() && !asks_archived,
             owner_type: filter.owner_type.map(|owner| owner.as_str().to_owned()),
-            subject: Some(ctx.subject.clone()),
+            subject: (!ctx.may(Permission::Platform)).then(|| ctx.subject.clone()),
             adapter: filter.runtime.clone(),
             tags: filter.tags.clone(),
             limit: ENTRYPOINTS_READ,

@@ -2,5 +2,6 @@
 
 mod compensation;
 mod lifecycle;
+mod owners;
 mod starts;
 mod support;

@@ -32,6 +32,7 @@ pub(super) fn pin(kind: EntrypointKind) -> EntrypointPin {
         dead_letter_grace_seconds: 100,
         correlation_id: "c".to_owned(),
         memory_limit_mb: 128,
+        function_digest: None,
         compensates: None,
         replay_of: None,
     }

@@ -163,3 +163,30 @@ fn handlers_are_checked_when_a_workflow_is_registered() {
         assert_eq!(issues[0]["location"]["path"], "$.traits.workflow.compensation.on_failure", "{issues:?}");
     }
 }
+
+/// Who started the run is who undoes it: a handler that belongs to somebody else is not there for it.
+#[test]
+fn a_handler_of_somebody_else_is_not_called() {
+    let bed = Bed::new(25);
+    let seen: Seen = Arc::default();
+    let notes = seen.clone();
+    let undo = bed.entrypoint(
+        FUNCTION,
+        "private",
+        |document| {
+            document["schema"]["params"] = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+            document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"});
+        },
+        move |call| {
+            notes.lock().unwrap().push(serde_json::from_str(&call.call.payload).unwrap());
+            async move { Ok("{}".to_owned()) }
+        },
+    );
+    let address = order(&bed, "process", &undo);
+    let bob = super::support::caller("bob", "default");
+    let id = bed.start_as(&bob, super::support::request(&address, json!({}))).unwrap().record.invocation_id;
+    bed.until(&id, S::DeadLettered);
+    assert!(seen.lock().unwrap().is_empty());
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Compensated);
+}

@@ -418,3 +418,55 @@ fn a_failed_step_is_tried_again_or_skipped_by_control() {
         assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT, "it has ended well");
     }
 }
+
+/// A function that was removed behind an entrypoint fails the call to it, and the caller hears of it.
+#[test]
+fn a_call_that_cannot_begin_fails_alone() {
+    let bed = Bed::new(13);
+    let gone = bed.entrypoint(FUNCTION, "gone", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "caller",
+        |_| {},
+        move |invocation| {
+            let gone = gone.clone();
+            async move {
+                match invocation.known("g") {
+                    None => {
+                        invocation.checkpoint(vec![calls("g", &gone)]).await.unwrap();
+                        pending()
+                    }
+                    Some(status) => succeeded(&json!({"call": status.as_str()}).to_string()),
+                }
+            }
+        },
+    );
+    bed.remove_function("gone");
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    assert_eq!(bed.until(&id, S::Succeeded).result, Some(json!({"call": "FAILED"})));
+}
+
+/// The function behind an entrypoint is read once per run's version, not at every invocation.
+#[test]
+fn the_function_behind_an_entrypoint_is_kept() {
+    let bed = Bed::new(14);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "kept",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            succeeded("{}")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    bed.remove_function("kept");
+    let signal = InvocationSignal { signal_id: "m".to_owned(), name: "go".to_owned(), payload: json!(1) };
+    let sent = id.clone();
+    bed.run(|serverless| async move { serverless.signal_invocation(&me(), &sent, signal).await }).unwrap();
+    bed.until(&id, S::Succeeded);
+}
