@@ -13,7 +13,6 @@ async fn api() -> Api {
 
 /// SR-370, SR-386, SR-387, SR-388, SR-389, SR-390, SR-391, SR-392, SR-393, SR-394, SR-397: what each action gives in
 /// the statuses that a run can be brought into here.
-#[tokio::test]
 async fn every_action_in_every_status() {
     let api = api().await;
     // Of a function and of a workflow: allowed actions with the status after them.
@@ -68,7 +67,6 @@ async fn every_action_in_every_status() {
 }
 
 /// SR-385, SR-395 and bodies of signals: what is no action, and what is not there.
-#[tokio::test]
 async fn unknown_actions_and_invocations() {
     let api = api().await;
     let id = api.begin(FUNCTION, &json!({"do": "hang"})).await;
@@ -103,7 +101,6 @@ async fn unknown_actions_and_invocations() {
 }
 
 /// A run of a plan is not an invocation.
-#[tokio::test]
 async fn runs_of_plans_are_not_invocations() {
     let api = api().await;
     let run = api.server.start_run(crate::harness::endless()).await;
@@ -112,7 +109,6 @@ async fn runs_of_plans_are_not_invocations() {
     assert_eq!(api.get("/invocations").await.json["items"], json!([]));
 }
 
-#[tokio::test]
 async fn one_action_on_many() {
     let api = api().await;
     for _ in 0..3 {
@@ -169,4 +165,11 @@ async fn one_action_on_many() {
         refused(&answer, 422, "validation");
         assert_eq!(paths(&answer), [named], "{body}");
     }
+}
+
+crate::backend::on_every_store! {
+    every_action_in_every_status,
+    unknown_actions_and_invocations,
+    runs_of_plans_are_not_invocations,
+    one_action_on_many,
 }

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::support::{Api, FUNCTION, PREFIX, WORKFLOW, definition, paths, refused};
 
 /// SR-324, SR-325, SR-344, SR-345, SR-349, SR-351, SR-352, SR-363: a created resource, bare, with its place and both its names.
-#[tokio::test]
 async fn a_registration_is_a_draft_with_a_place() {
     let api = Api::start().await;
     let answer = api.post("/entrypoints", &definition(FUNCTION)).await;
@@ -24,7 +23,6 @@ async fn a_registration_is_a_draft_with_a_place() {
 
 /// SR-345, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every action in every status over HTTP, and what a
 /// delete does in each.
-#[tokio::test]
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;
     // (actions that lead there, what each action then gives; absent ones are 409), and what DELETE gives.
@@ -87,7 +85,6 @@ async fn the_life_of_an_entrypoint() {
 }
 
 /// SR-346, SR-347, SR-365, SR-166, SR-169: the same faults, all of them, and nothing is kept either way.
-#[tokio::test]
 async fn a_definition_is_validated_the_same_way_everywhere() {
     let api = Api::start().await;
     let mut wrong = definition(FUNCTION);
@@ -115,7 +112,6 @@ async fn a_definition_is_validated_the_same_way_everywhere() {
 }
 
 /// SR-350, SR-357: what is not there, and what is no action.
-#[tokio::test]
 async fn unknown_ids_and_actions() {
     let api = Api::start().await;
     let document = definition(FUNCTION);
@@ -138,7 +134,6 @@ async fn unknown_ids_and_actions() {
 }
 
 /// SR-355, SR-364: a version is a registration of its own, an address is registered once, and a deleted draft frees it.
-#[tokio::test]
 async fn an_address_is_registered_once() {
     let api = Api::start().await;
     let first = api.activate(&definition(FUNCTION)).await;
@@ -150,7 +145,6 @@ async fn an_address_is_registered_once() {
 }
 
 /// SR-004, SR-348, SR-366, SR-513: one list for both kinds, and what it can be restricted to.
-#[tokio::test]
 async fn entrypoints_are_listed() {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
@@ -183,4 +177,13 @@ async fn entrypoints_are_listed() {
     let addresses: Vec<&Value> =
         ordered["items"].as_array().unwrap().iter().map(|item| &item["entrypoint_id"]).collect();
     assert_eq!(addresses[0], WORKFLOW);
+}
+
+crate::backend::on_every_store! {
+    a_registration_is_a_draft_with_a_place,
+    the_life_of_an_entrypoint,
+    a_definition_is_validated_the_same_way_everywhere,
+    unknown_ids_and_actions,
+    an_address_is_registered_once,
+    entrypoints_are_listed,
 }

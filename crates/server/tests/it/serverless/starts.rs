@@ -15,7 +15,6 @@ fn body(params: &Value) -> Value {
 }
 
 /// SR-008, SR-342, SR-367, SR-369, SR-371, SR-379, SR-380: an async start answers with a place, where the outcome is found.
-#[tokio::test]
 async fn an_async_start_is_found_at_its_place() {
     let api = api().await;
     let answer = api.invoke(&body(&json!({"amount": 7})), &[("x-correlation-id", "corr-1")]).await;
@@ -31,7 +30,6 @@ async fn an_async_start_is_found_at_its_place() {
 }
 
 /// SR-007, SR-380, SR-381: a sync start waits; a run that fails is an answer.
-#[tokio::test]
 async fn a_sync_start_waits_for_the_end() {
     let api = api().await;
     for (what, status) in [("work", "succeeded"), ("fail", "failed")] {
@@ -49,7 +47,6 @@ async fn a_sync_start_waits_for_the_end() {
 
 /// SR-371, SR-372, SR-373, SR-374, SR-375, SR-379, SR-382, SR-363, SR-401, SR-402, SR-403, SR-405, SR-422: the checks
 /// in their order, for real and dry.
-#[tokio::test]
 async fn what_cannot_start_is_refused_in_order() {
     let api = api().await;
     let draft = FUNCTION.replace("echo.v1", "echo.v2");
@@ -84,7 +81,6 @@ async fn what_cannot_start_is_refused_in_order() {
 }
 
 /// SR-373, SR-374: which statuses can be called.
-#[tokio::test]
 async fn only_active_and_deprecated_entrypoints_start() {
     let api = Api::start().await;
     let id = api.register(&definition(FUNCTION)).await;
@@ -105,7 +101,6 @@ async fn only_active_and_deprecated_entrypoints_start() {
 
 /// SR-400, SR-406, SR-407, SR-412, SR-414, SR-415, SR-416, SR-417, SR-418, SR-419, SR-420, SR-421, SR-423: a dry run
 /// makes a record up, and nothing else.
-#[tokio::test]
 async fn a_dry_run_leaves_nothing_behind() {
     let api = api().await;
     let request = json!({"entrypoint_id": FUNCTION, "params": {"amount": 1}, "dry_run": true});
@@ -140,7 +135,6 @@ async fn a_dry_run_leaves_nothing_behind() {
 }
 
 /// SR-376, SR-378, SR-380, SR-383: a key starts one run; other params under it are refused.
-#[tokio::test]
 async fn a_key_starts_one_run() {
     let api = api().await;
     let key = [("idempotency-key", "order-7")];
@@ -164,7 +158,6 @@ async fn a_key_starts_one_run() {
 
 /// SR-426, SR-434, SR-435, SR-438, SR-439, SR-440, SR-441, SR-449: a cached result is the earlier record, and only with
 /// all three conditions.
-#[tokio::test]
 async fn a_success_is_served_again_where_caching_is_active() {
     let api = Api::start().await;
     let mut version = 0;
@@ -195,7 +188,6 @@ async fn a_success_is_served_again_where_caching_is_active() {
     }
 }
 
-#[tokio::test]
 async fn a_wrong_key_is_a_bad_request() {
     let api = api().await;
     let long = "k".repeat(257);
@@ -208,4 +200,15 @@ async fn a_wrong_key_is_a_bad_request() {
         refused(&api.invoke(&body(&json!({})), &headers).await, 400, "bad_request");
     }
     assert_eq!(api.invoke(&body(&json!({})), &[("idempotency-key", &long[..256])]).await.status, 201);
+}
+
+crate::backend::on_every_store! {
+    an_async_start_is_found_at_its_place,
+    a_sync_start_waits_for_the_end,
+    what_cannot_start_is_refused_in_order,
+    only_active_and_deprecated_entrypoints_start,
+    a_dry_run_leaves_nothing_behind,
+    a_key_starts_one_run,
+    a_success_is_served_again_where_caching_is_active,
+    a_wrong_key_is_a_bad_request,
 }

@@ -30,7 +30,6 @@ async fn two() -> Two {
 }
 
 /// SR-013, SR-016, SR-368: what is another tenant's does not exist, whatever is asked.
-#[tokio::test]
 async fn a_foreign_tenant_finds_nothing() {
     let Two { api, entrypoint, invocation } = two().await;
     let document = definition_of("globex", FUNCTION);
@@ -61,7 +60,6 @@ async fn a_foreign_tenant_finds_nothing() {
 }
 
 /// A cursor of one tenant opens nothing in another.
-#[tokio::test]
 async fn a_cursor_belongs_to_its_tenant() {
     let Two { api, .. } = two().await;
     let request = json!({"entrypoint_id": FUNCTION, "mode": "sync"});
@@ -73,7 +71,6 @@ async fn a_cursor_belongs_to_its_tenant() {
 }
 
 /// Viewers see how runs stand, not what they carry.
-#[tokio::test]
 async fn payloads_are_hidden_from_viewers() {
     let Two { api, invocation, .. } = two().await;
     for path in [format!("/invocations/{invocation}"), "/invocations".to_owned()] {
@@ -82,4 +79,10 @@ async fn payloads_are_hidden_from_viewers() {
         let open = api.send(Method::GET, &path, "acme-operator", None).await;
         assert!(open.text.contains("4111") && !open.text.contains("payloads_hidden"), "{}", open.text);
     }
+}
+
+crate::backend::on_every_store! {
+    a_foreign_tenant_finds_nothing,
+    a_cursor_belongs_to_its_tenant,
+    payloads_are_hidden_from_viewers,
 }
