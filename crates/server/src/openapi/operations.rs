@@ -47,7 +47,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("runs", "deleteRun", "DELETE", "/v1/runs/{id}", Some("admin"), "Remove a run with all its events"),
     op("runs", "getRunEvents", "GET", "/v1/runs/{id}/events", Some("viewer"), "The events of a run; live as server-sent events"),
     op("runs", "signalRun", "POST", "/v1/runs/{id}/signals", Some("operator"), "Send a signal to a run"),
-    op("runs", "exportRun", "GET", "/v1/runs/{id}/export", Some("viewer"), "A run as a file"),
+    op("runs", "exportRun", "GET", "/v1/runs/{id}/export", Some("operator"), "A run as a file"),
     op("runs", "terminateRun", "POST", "/v1/runs/{id}/terminate", Some("operator"), "End a run at once"),
     op("runs", "getRunLogs", "GET", "/v1/runs/{id}/logs", Some("operator"), "What the code of a run wrote"),
     op("functions", "listFunctions", "GET", "/v1/functions", Some("viewer"), "List functions"),

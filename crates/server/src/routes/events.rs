@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::auth::Viewer;
 use crate::error::{Answer, ApiError};
 use crate::params::{Params, RunPath};
+use crate::payloads::Payloads;
 use crate::sse;
 
 pub(crate) async fn read(
@@ -36,12 +37,13 @@ pub(crate) async fn read(
         expect_run(&app, &principal, &run_id).await?;
         let after = last_event_id(&headers)?.unwrap_or(after);
         let store = app.runtime.engine().store().clone();
-        return sse::follow(&app, RunEvents { store, scope, run_id, after });
+        return sse::follow(&app, RunEvents { store, scope, run_id, after, shown: Payloads::of(&principal) });
     }
     let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
+    let shown = Payloads::of(&principal);
     let document = |event: &servo_store::StoredEvent| {
         let damaged = |error| ApiError::new(codes::STORE_CORRUPT).cause(error);
-        RawValue::from_string(event.doc().to_json()).map_err(damaged)
+        RawValue::from_string(shown.event(event)).map_err(damaged)
     };
     let answer = EventPage {
         next_after: page.events.last().map_or(after, |last| last.run_seq),

@@ -14,7 +14,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 54] = [
     ("DELETE", "/v1/runs/{id}", Some("admin"), Some("run.delete")),
     ("GET", "/v1/runs/{id}/events", Some("viewer"), None),
     ("POST", "/v1/runs/{id}/signals", Some("operator"), Some("run.signal")),
-    ("GET", "/v1/runs/{id}/export", Some("viewer"), None),
+    ("GET", "/v1/runs/{id}/export", Some("operator"), None),
     ("POST", "/v1/runs/{id}/terminate", Some("operator"), Some("run.terminate")),
     ("GET", "/v1/runs/{id}/logs", Some("operator"), None),
     ("GET", "/v1/functions", Some("viewer"), None),

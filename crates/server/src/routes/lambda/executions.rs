@@ -13,6 +13,7 @@ use servo_wire::lambda::{
 
 use super::{Call, LambdaAnswer, LambdaError, read};
 use crate::app::App;
+use crate::payloads::Payloads;
 
 pub(super) async fn checkpoint(State(app): State<App>, request: Request) -> LambdaAnswer<Json<CheckpointResponse>> {
     let call = read(&app, request, Role::Operator).await?;
@@ -31,15 +32,20 @@ pub(super) async fn state(State(app): State<App>, request: Request) -> LambdaAns
 
 pub(super) async fn get(State(app): State<App>, request: Request) -> LambdaAnswer<Json<GetExecutionResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
-    let with_data = call.flag("IncludeExecutionData", true)?;
+    let with_data = with_data(&call)?;
     Ok(Json(app.runtime.executions().get(&call.principal.tenant, &call.subject, with_data).await?))
 }
 
 pub(super) async fn history(State(app): State<App>, request: Request) -> LambdaAnswer<Json<HistoryResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
-    let with_data = call.flag("IncludeExecutionData", true)?;
+    let with_data = with_data(&call)?;
     let history = app.runtime.executions().history(&call.principal.tenant, &call.subject, with_data, page(&call)?);
     Ok(Json(history.await?))
+}
+
+/// Those who may not read payloads get an answer as if they had asked for none.
+fn with_data(call: &Call) -> LambdaAnswer<bool> {
+    Ok(call.flag("IncludeExecutionData", true)? && Payloads::of(&call.principal) == Payloads::Shown)
 }
 
 fn page(call: &Call) -> LambdaAnswer<PageQuery<'_>> {
