@@ -25,7 +25,7 @@ pub(super) async fn control(
     Operator(ctx): Operator,
     Json(document): Json<Map<String, Value>>,
 ) -> Answer<Body<Value>> {
-    let action = requests::control_action(&Value::Object(document.clone()))?;
+    let action = requests::bulk_action(&Value::Object(document.clone()))?;
     let mut fields = Fields::new(document);
     let filter = match fields.needed_text("filter") {
         text if text.is_empty() => None,
