@@ -65,6 +65,8 @@ pub struct BulkRequest {
     pub max_items: Option<u32>,
     pub per_second: Option<u32>,
     pub dry_run: bool,
+    /// Goes on behind an earlier call.
+    pub cursor: Option<String>,
 }
 
 /// Counts by status.
@@ -151,6 +153,7 @@ impl Client {
         body["max_items"] = request.max_items.into();
         body["per_second"] = request.per_second.into();
         body["dry_run"] = request.dry_run.into();
+        body["cursor"] = request.cursor.clone().into();
         self.post(&at("/invocations:bulk"), &body, Patience::Invocation).await
     }
 

@@ -183,3 +183,26 @@ proptest! {
         check_gts(&text);
     }
 }
+
+/// A filter wants a value when it names it, not when it does not exclude it.
+#[test]
+fn filters_say_which_values_they_want() {
+    let wants = |text: &str| Filter::parse(text, &INVOCATIONS).unwrap().asks_for("status", "dead_lettered");
+    for text in [
+        "status eq 'dead_lettered'",
+        "mode eq 'async' and status in ('failed','dead_lettered')",
+        "status eq 'failed' or status eq 'dead_lettered'",
+        "not (status ne 'dead_lettered')",
+    ] {
+        assert!(wants(text), "{text}");
+    }
+    for text in [
+        "status ne 'succeeded'",
+        "status eq 'failed'",
+        "not (status eq 'dead_lettered')",
+        "not (status in ('dead_lettered'))",
+        "correlation_id eq 'dead_lettered'",
+    ] {
+        assert!(!wants(text), "{text}");
+    }
+}

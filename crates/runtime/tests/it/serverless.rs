@@ -1,5 +1,6 @@
 //! Entrypoints and their invocations under the simulator: the real engine and its loops, virtual time, handlers of the test.
 
+mod bulk;
 mod compensation;
 mod lifecycle;
 mod owners;

@@ -108,6 +108,7 @@ fn own() -> Vec<(&'static str, Value)> {
                 "filter": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "As `$filter` of the list."},
                 "max_items": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 100},
                 "per_second": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000},
+                "cursor": {"type": ["string", "null"], "description": "The `next_cursor` of the call before."},
                 "dry_run": {"type": ["boolean", "null"], "default": false}}}),
         ),
         (

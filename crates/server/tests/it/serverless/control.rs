@@ -137,6 +137,11 @@ async fn one_action_on_many() {
     assert_eq!((dry.status.as_u16(), dry.json["items"].as_array().map(Vec::len)), (200, Some(2)), "{}", dry.text);
     assert_eq!(dry.json["page_info"]["has_more"], json!(true));
     assert_eq!(counts(&api.get("/invocations:counts").await.json), all);
+    request["cursor"] = dry.json["page_info"]["next_cursor"].clone();
+    let rest = api.post("/invocations:bulk", &request).await.json;
+    assert_eq!((rest["items"].as_array().map(Vec::len), &rest["page_info"]["has_more"]), (Some(1), &json!(false)));
+    assert!(!dry.json["items"].as_array().unwrap().contains(&rest["items"][0]));
+    request["cursor"] = Value::Null;
     request["dry_run"] = json!(false);
     let real = api.post("/invocations:bulk", &request).await;
     for outcome in real.json["items"].as_array().unwrap() {
@@ -160,6 +165,7 @@ async fn one_action_on_many() {
             "$.per_second",
         ),
         (json!({"action": "cancel", "filter": "status eq 'running'", "dry_run": "yes"}), "$.dry_run"),
+        (json!({"action": "cancel", "filter": "status eq 'running'", "max_item": 1}), "$.max_item"),
     ] {
         let answer = api.post("/invocations:bulk", &body).await;
         refused(&answer, 422, "validation");
