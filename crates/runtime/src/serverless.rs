@@ -89,8 +89,7 @@ impl Platform {
     }
 }
 
-pub const LAMBDA: &str = "gts.x.core.serverless.adapter.lambda.v1~";
-pub const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
+pub use servo_entrypoint::gts::{LAMBDA, STARLARK};
 
 type Answer<T> = Result<T, RuntimeErrorPayload>;
 
@@ -158,9 +157,8 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
         Error::Refused(refusal) => errors::conflict(refusal.to_string()),
         Error::Invalid(invalid) => errors::bad_request(invalid.to_string()),
         Error::Overloaded { retry_after } => {
-            let mut failure = errors::quota_exceeded("as many runs are active as may be; try again later");
-            failure.details.insert("retry_after_seconds".to_owned(), retry_after.as_secs().max(1).into());
-            failure
+            let failure = errors::quota_exceeded("as many runs are active as may be; try again later");
+            errors::with_wait(failure, retry_after.as_secs().max(1))
         }
         Error::Store(servo_store::Error::NotFound) => no_invocation(),
         Error::Store(error) => store_error(error),

@@ -106,9 +106,8 @@ impl Serverless {
         if busy < most {
             return Ok(());
         }
-        let mut failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
-        failure.details.insert("retry_after_seconds".to_owned(), 1.into());
-        Err(failure)
+        let failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
+        Err(errors::with_wait(failure, 1))
     }
 
     /// What an earlier start under the same key answers this one with, if it still counts.
@@ -186,19 +185,23 @@ impl Serverless {
         let engine = self.engine();
         let listener = engine.listen_for_end(run_id);
         let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
-        loop {
-            let record = self.read(&Self::scope(ctx), run_id).await?;
-            if mode == InvocationMode::Async || is_settled(record.status) {
-                return Ok(record);
+        let scope = Self::scope(ctx);
+        // A record holds params and result, which may be large; only the last look needs it.
+        let look = |state: &RunState| state.entrypoint().map(|_| state.visible());
+        while mode == InvocationMode::Sync {
+            let status = engine.view(&scope, run_id, look).await.map_err(engine_error)?;
+            if status.is_none_or(is_settled) {
+                break;
             }
             tokio::select! {
                 biased;
                 () = listener.rung() => {}
                 // A suspension, or an end on another node, rings no bell here.
                 () = engine.clock().sleep(engine.config().poll()) => {}
-                () = &mut deadline => return Ok(record),
+                () = &mut deadline => break,
             }
         }
+        self.read(&scope, run_id).await
     }
 
     pub(super) async fn read(&self, scope: &Scope, run_id: &RunId) -> Answer<InvocationRecord> {
