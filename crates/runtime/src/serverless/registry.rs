@@ -64,6 +64,7 @@ impl Serverless {
             None => Vec::new(),
         };
         let referred = self.referred(&tenant, &outline).await?;
+        let beside: Vec<_> = referred.into_iter().chain(checkpointing(&document)).collect();
         let adapters: Vec<&str> = self.platform.adapters.iter().map(String::as_str).collect();
         let policy = self.policy(&tenant);
         let validation = Validation {
@@ -74,14 +75,11 @@ impl Serverless {
             limiters: &self.platform.limiters,
             lookup: &known,
         };
-        match (validation.check(document, &sources), referred) {
-            (checked, None) => checked,
-            (Ok(_), Some(issue)) => Err(ValidationError::new(vec![issue]).into()),
-            (Err(failure), Some(issue)) => match ValidationError::of(&failure) {
-                Some(mut error) => {
-                    error.issues.push(issue);
-                    Err(ValidationError::new(error.issues).into())
-                }
+        match validation.check(document, &sources) {
+            checked if beside.is_empty() => checked,
+            Ok(_) => Err(ValidationError::new(beside).into()),
+            Err(failure) => match ValidationError::of(&failure) {
+                Some(error) => Err(ValidationError::new(error.issues.into_iter().chain(beside).collect()).into()),
                 None => Err(failure),
             },
         }
@@ -244,6 +242,16 @@ impl Serverless {
         let owner = owner_of(&row).map_err(store_error)?;
         if access::sees(ctx, &owner) { Ok(row.address) } else { Err(no_entrypoint(id)) }
     }
+}
+
+/// Every adapter that is here records each step as it ends. Strategies that promise less would be believed, so they are refused.
+fn checkpointing(document: &Value) -> Option<ValidationIssue> {
+    const PATH: &str = "$.traits.workflow.checkpointing.strategy";
+    let strategy = document.pointer("/traits/workflow/checkpointing/strategy").and_then(Value::as_str)?;
+    matches!(strategy, "manual" | "disabled").then(|| {
+        let message = format!("no adapter here runs workflows with `{strategy}` checkpointing: each step is recorded");
+        ValidationIssue::new("not_allowed", PATH, message).suggest("use `automatic`, or leave it out")
+    })
 }
 
 fn moved(error: servo_store::Error) -> RuntimeErrorPayload {
