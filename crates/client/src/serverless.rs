@@ -1,7 +1,6 @@
 //! The serverless runtime API: entrypoints and their invocations.
 
 use reqwest::{Method, header};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use servo_entrypoint::{
     BulkOutcome, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationRecord, InvocationRequest,
@@ -166,11 +165,6 @@ impl Client {
     /// Follows what happens to an invocation until it has ended.
     pub fn follow_timeline(&self, id: &str) -> TimelineFollower {
         TimelineFollower::new(self.clone(), id.to_owned())
-    }
-
-    /// The JSON Schema of a published type.
-    pub async fn gts_type(&self, id: &str) -> Reply<Box<RawValue>> {
-        self.get(&format!("{PREFIX}/types/{}", segment(id)), &[]).await
     }
 
     pub(crate) fn timeline_request(&self, id: &str) -> reqwest::RequestBuilder {

@@ -5,7 +5,6 @@ use servo_entrypoint::odata::{
     DEPTH_MAX, Direction, ENTRYPOINTS, Filter, INVOCATIONS, Literal, OrderBy, Row, TERMS_MAX,
 };
 use servo_model::Timestamp;
-use servo_model::invocation::errors;
 
 use crate::check::{check_gts, check_query};
 
@@ -102,8 +101,6 @@ fn wrong_filters_say_why() {
         ("ä", "`ä` means nothing here"),
     ] {
         assert!(fault(filter).contains(message), "{filter}: {}", fault(filter));
-        let failure = Filter::parse(filter, &INVOCATIONS).unwrap_err().failure("$filter");
-        assert_eq!(failure.error_type_id, errors::BAD_REQUEST);
     }
 }
 
