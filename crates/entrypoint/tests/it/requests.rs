@@ -68,7 +68,7 @@ fn status_actions_are_read() {
     assert!(suggestion.starts_with("did you mean `activate`?"), "{suggestion}");
 }
 
-/// SR-385: the actions of an invocation, two of them with a step.
+/// The actions of an invocation, two of them with a step.
 #[test]
 fn control_actions_are_read() {
     let read = |body: Value| requests::control_action(&body);

@@ -136,7 +136,7 @@ async fn an_imported_run_belongs_to_its_importer() {
     request["approvalRequired"] = json!(true);
     let run = server.send(Method::POST, "/v1/runs", "acme-operator", Some(&request)).await.run_id();
     let path = format!("/v1/runs/{run}");
-    let file = server.send(Method::GET, &format!("{path}/export"), "acme-viewer", None).await;
+    let file = server.send(Method::GET, &format!("{path}/export"), "acme-operator", None).await;
     assert_eq!(server.send(Method::DELETE, &path, "acme-admin", None).await.status, 204);
     let imported = server.import_as("globex-admin", &file).await;
     assert_eq!(imported.status, 201, "{}", imported.text);

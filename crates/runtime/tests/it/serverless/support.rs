@@ -159,11 +159,16 @@ impl Bed {
         panic!("{id} was never blocked by {cause:?}");
     }
 
-    pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {
+    /// What happened, each with the status after it.
+    pub(crate) fn told(&self, id: &str) -> Vec<(TimelineEventType, InvocationStatus)> {
         let id = id.to_owned();
         let told = self.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &id).await }).unwrap();
         assert!(told.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
-        told.into_iter().map(|event| event.event_type).collect()
+        told.into_iter().map(|event| (event.event_type, event.status)).collect()
+    }
+
+    pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {
+        self.told(id).into_iter().map(|(event_type, _)| event_type).collect()
     }
 }
 

@@ -67,7 +67,7 @@ async fn a_full_tenant_is_told_when_to_come_back() {
     }
 }
 
-/// SR-156, SR-343: a rate limit, with the time after which to try again; dry runs do not count against it (SR-409).
+/// SR-072, SR-074, SR-075, SR-076, SR-156, SR-343: a rate limit, in both modes, with the time after which to try again; dry runs do not count against it (SR-409).
 async fn a_rate_limit_is_told() {
     let api = Api::start().await;
     let mut document = definition(FUNCTION);
@@ -80,9 +80,22 @@ async fn a_rate_limit_is_told() {
         assert_eq!(api.invoke(&json!({"entrypoint_id": FUNCTION, "dry_run": true}), &[]).await.status, 200);
     }
     api.begin(FUNCTION, &json!({})).await;
-    let answer: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION}), &[]).await;
+    let sync: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION, "mode": "sync"}), &[]).await;
+    refused(&sync, 429, "rate_limited");
+    let answer: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION, "mode": "async"}), &[]).await;
     refused(&answer, 429, "rate_limited");
+    assert_eq!(answer.json["type"], format!("gts://{}", super::support::err("rate_limited")));
+    assert_eq!((&answer.json["status"], answer.json["title"].is_string()), (&json!(429), true));
+    assert!(answer.json["detail"].is_string() && answer.json["instance"].is_string());
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    assert_eq!(
+        api.get("/invocations").await.json["items"].as_array().unwrap().len(),
+        1,
+        "of a refused start nothing stays"
+    );
     assert!(answer.json["retry_after_seconds"].as_u64().is_some_and(|seconds| (1..=60).contains(&seconds)));
+    let header: u64 = answer.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert_eq!(answer.json["retry_after_seconds"], header);
 }
 
 crate::backend::on_every_store! {

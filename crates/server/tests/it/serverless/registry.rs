@@ -21,8 +21,8 @@ async fn a_registration_is_a_draft_with_a_place() {
     refused(&api.get(&format!("/entrypoints/{FUNCTION}")).await, 404, "not_found");
 }
 
-/// SR-345, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every action in every status over HTTP, and what a
-/// delete does in each.
+/// SR-211, SR-212, SR-213, SR-214, SR-215, SR-216, SR-345, SR-353, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every
+/// action in every status over HTTP, what a delete does in each, and who can be called, edited and found.
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;
     // (actions that lead there, what each action then gives; absent ones are 409), and what DELETE gives.
@@ -63,9 +63,25 @@ async fn the_life_of_an_entrypoint() {
                     let answer = api.send(Method::PUT, &path, "", Some(&changed)).await;
                     if status == "draft" {
                         assert_eq!((answer.status.as_u16(), &answer.json["title"]), (200, &json!("Other")));
+                        changed["title"] = json!(7);
+                        refused(&api.send(Method::PUT, &path, "", Some(&changed)).await, 422, "validation");
+                        assert_eq!(api.get(&path).await.json["title"], "Other", "what is wrong changes nothing");
                     } else {
                         refused(&answer, 409, "conflict");
                     }
+                    let address = document["entrypoint_id"].as_str().unwrap();
+                    let called = api.invoke(&json!({"entrypoint_id": address}), &[]).await;
+                    if matches!(status, "active" | "deprecated") {
+                        assert_eq!(called.status, 201, "{status}: {}", called.text);
+                    } else {
+                        refused(&called, 409, "not_active");
+                    }
+                    let listed = async |more: &str| {
+                        let found = api.get(&format!("/entrypoints?entrypoint_id_prefix={address}{more}")).await;
+                        found.json["items"].as_array().unwrap().len()
+                    };
+                    assert_eq!(listed("").await, usize::from(status != "archived"), "{status}");
+                    assert_eq!(listed(&format!("&status={status}")).await, 1);
                 }
                 action => {
                     let answer = api.act(&id, action).await;
@@ -163,6 +179,7 @@ async fn entrypoints_are_listed() {
         ("?owner_type=tenant".to_owned(), 3),
         ("?owner_type=system".to_owned(), 0),
         ("?runtime=gts.x.core.serverless.adapter.lambda.v1~".to_owned(), 3),
+        ("?runtime=gts.x.core.serverless.adapter.none.v1~".to_owned(), 0),
         ("?tags=test".to_owned(), 3),
         ("?tags=test,other".to_owned(), 0),
         ("?tenant_id=default".to_owned(), 3),

@@ -77,6 +77,14 @@ async fn a_cursor_belongs_to_its_tenant() {
     refused(&api.send(Method::GET, &path, "globex-viewer", None).await, 400, "bad_request");
 }
 
+/// SR-425: who may not start may not try either.
+async fn a_viewer_tries_nothing() {
+    let Two { api, .. } = two().await;
+    let dry = json!({"entrypoint_id": "gts.no.such.thing.v1~", "dry_run": true});
+    refused(&api.send(Method::POST, "/invocations", "acme-viewer", Some(&dry)).await, 403, "forbidden");
+    refused(&api.send(Method::POST, "/invocations", "nobody", Some(&dry)).await, 401, "unauthenticated");
+}
+
 /// Viewers see how runs stand, not what they carry.
 async fn payloads_are_hidden_from_viewers() {
     let Two { api, invocation, .. } = two().await;
@@ -133,6 +141,7 @@ async fn a_plan_is_shown_without_the_inputs_of_its_steps() {
 crate::backend::on_every_store! {
     a_foreign_tenant_finds_nothing,
     a_cursor_belongs_to_its_tenant,
+    a_viewer_tries_nothing,
     payloads_are_hidden_from_viewers,
     payloads_are_hidden_on_every_way_to_them,
     a_plan_is_shown_without_the_inputs_of_its_steps,

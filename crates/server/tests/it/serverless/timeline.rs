@@ -10,7 +10,7 @@ fn kinds(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect()
 }
 
-/// SR-173, SR-179, SR-184, SR-384: events in order, in the list envelope, page by page.
+/// SR-184, SR-384: events in order, in the list envelope, page by page.
 async fn a_timeline_has_pages() {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
