@@ -182,13 +182,15 @@ impl Serverless {
 
     /// The run as it is now; a synchronous caller gets it when it has ended or waits.
     async fn answer(&self, ctx: &SecurityContext, mode: InvocationMode, run_id: &RunId) -> Answer<InvocationRecord> {
-        let engine = self.engine();
+        let (engine, scope) = (self.engine(), Self::scope(ctx));
+        if mode == InvocationMode::Async {
+            return self.read(&scope, run_id).await;
+        }
         let listener = engine.listen_for_end(run_id);
         let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
-        let scope = Self::scope(ctx);
         // A record holds params and result, which may be large; only the last look needs it.
         let look = |state: &RunState| state.entrypoint().map(|_| state.visible());
-        while mode == InvocationMode::Sync {
+        loop {
             let status = engine.view(&scope, run_id, look).await.map_err(engine_error)?;
             if status.is_none_or(is_settled) {
                 break;

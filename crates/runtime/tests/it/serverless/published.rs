@@ -149,7 +149,7 @@ fn steps_are_named_and_runs_measured() {
     );
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let record = bed.until(&id, S::Succeeded);
-    let metrics = serde_json::to_value(&record.observability.metrics).unwrap();
+    let metrics = serde_json::to_value(record.observability.metrics).unwrap();
     let names: Vec<&String> = metrics.as_object().unwrap().keys().collect();
     let expected =
         ["billed_duration_ms", "cpu_time_ms", "duration_ms", "max_memory_used_mb", "memory_limit_mb", "step_count"];
