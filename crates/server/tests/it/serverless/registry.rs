@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::support::{Api, FUNCTION, PREFIX, WORKFLOW, definition, paths, refused};
 
-/// SR-324, SR-325, SR-344, SR-345, SR-349, SR-351, SR-352, SR-363: a created resource, bare, with its place and both its names.
+/// SR-197, SR-324, SR-325, SR-344, SR-345, SR-349, SR-351, SR-352, SR-363: a created resource, bare, with its place and both its names.
 async fn a_registration_is_a_draft_with_a_place() {
     let api = Api::start().await;
     let answer = api.post("/entrypoints", &definition(FUNCTION)).await;
@@ -100,7 +100,7 @@ async fn the_life_of_an_entrypoint() {
     }
 }
 
-/// SR-346, SR-347, SR-365, SR-166, SR-169: the same faults, all of them, and nothing is kept either way.
+/// SR-166, SR-169, SR-171, SR-346, SR-347, SR-365: the same faults, all of them, and nothing is kept either way.
 async fn a_definition_is_validated_the_same_way_everywhere() {
     let api = Api::start().await;
     let mut wrong = definition(FUNCTION);
@@ -160,11 +160,13 @@ async fn an_address_is_registered_once() {
     api.register(&definition(&FUNCTION.replace("echo.v1", "echo.v2"))).await;
 }
 
-/// SR-004, SR-348, SR-366, SR-513: one list for both kinds, and what it can be restricted to.
+/// SR-004, SR-348, SR-366, SR-513, SR-524: one list for both kinds, and what it can be restricted to.
 async fn entrypoints_are_listed() {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
-    api.register(&definition(&FUNCTION.replace("echo.v1", "echo.v2"))).await;
+    let mut tagged = definition(&FUNCTION.replace("echo.v1", "echo.v2"));
+    tagged["tags"] = json!(["other", "test"]);
+    api.register(&tagged).await;
     api.activate(&definition(WORKFLOW)).await;
     let prefix = FUNCTION.trim_end_matches("v1~");
     let status = "%24filter=status%20eq%20%27active%27";
@@ -181,7 +183,8 @@ async fn entrypoints_are_listed() {
         ("?runtime=gts.x.core.serverless.adapter.lambda.v1~".to_owned(), 3),
         ("?runtime=gts.x.core.serverless.adapter.none.v1~".to_owned(), 0),
         ("?tags=test".to_owned(), 3),
-        ("?tags=test,other".to_owned(), 0),
+        ("?tags=test,other".to_owned(), 1),
+        ("?tags=test,other,third".to_owned(), 0),
         ("?tenant_id=default".to_owned(), 3),
         ("?tenant_id=somebody".to_owned(), 0),
     ] {

@@ -14,7 +14,7 @@ fn body(params: &Value) -> Value {
     json!({"entrypoint_id": FUNCTION, "params": params})
 }
 
-/// SR-008, SR-342, SR-367, SR-369, SR-371, SR-379, SR-380: an async start answers with a place, where the outcome is found.
+/// SR-008, SR-243, SR-342, SR-367, SR-369, SR-371, SR-379, SR-380: an async start answers with a place, where the outcome is found.
 async fn an_async_start_is_found_at_its_place() {
     let api = api().await;
     let answer = api.invoke(&body(&json!({"amount": 7})), &[("x-correlation-id", "corr-1")]).await;
@@ -23,6 +23,7 @@ async fn an_async_start_is_found_at_its_place() {
     let record = &answer.json["record"];
     let id = record["invocation_id"].as_str().unwrap();
     assert_eq!((&record["id"], &record["mode"]), (&json!(id), &json!("async")));
+    assert!(record["timestamps"]["created_at"].is_string());
     assert_eq!(record["observability"]["correlation_id"], "corr-1");
     assert_eq!(answer.headers["location"], format!("{PREFIX}/invocations/{id}"));
     let ended = api.until(id, "succeeded").await;

@@ -77,6 +77,25 @@ async fn a_cursor_belongs_to_its_tenant() {
     refused(&api.send(Method::GET, &path, "globex-viewer", None).await, 400, "bad_request");
 }
 
+/// SR-315: a tenant that is full is full alone.
+async fn tenants_have_quotas_of_their_own() {
+    let platform = |platform: &mut servo_runtime::serverless::Platform| {
+        platform.policy.quotas.max_concurrent_executions = 1;
+    };
+    let options = Options { auth: keys(), platform, ..Options::default() };
+    let api = Api::with(options, &["acme-developer", "globex-developer"]).await;
+    for tenant in ["acme", "globex"] {
+        let key = format!("{tenant}-developer");
+        let registered = api.send(Method::POST, "/entrypoints", &key, Some(&definition_of(tenant, FUNCTION))).await;
+        let path = format!("/entrypoints/{}:status", registered.json["id"].as_str().unwrap());
+        assert_eq!(api.send(Method::POST, &path, &key, Some(&json!({"action": "activate"}))).await.status, 200);
+        let hang = json!({"entrypoint_id": FUNCTION, "params": {"do": "hang"}});
+        let started = api.send(Method::POST, "/invocations", &key, Some(&hang)).await;
+        assert_eq!(started.status, 201, "{tenant}: {}", started.text);
+        refused(&api.send(Method::POST, "/invocations", &key, Some(&hang)).await, 429, "quota_exceeded");
+    }
+}
+
 /// SR-425: who may not start may not try either.
 async fn a_viewer_tries_nothing() {
     let Two { api, .. } = two().await;
@@ -141,6 +160,7 @@ async fn a_plan_is_shown_without_the_inputs_of_its_steps() {
 crate::backend::on_every_store! {
     a_foreign_tenant_finds_nothing,
     a_cursor_belongs_to_its_tenant,
+    tenants_have_quotas_of_their_own,
     a_viewer_tries_nothing,
     payloads_are_hidden_from_viewers,
     payloads_are_hidden_on_every_way_to_them,
