@@ -1,7 +1,6 @@
 //! The serverless runtime API: entrypoints and their invocations.
 
 use reqwest::{Method, header};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use servo_entrypoint::{
     BulkOutcome, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationRecord, InvocationRequest,
@@ -65,6 +64,8 @@ pub struct BulkRequest {
     pub max_items: Option<u32>,
     pub per_second: Option<u32>,
     pub dry_run: bool,
+    /// Goes on behind an earlier call.
+    pub cursor: Option<String>,
 }
 
 /// Counts by status.
@@ -151,6 +152,7 @@ impl Client {
         body["max_items"] = request.max_items.into();
         body["per_second"] = request.per_second.into();
         body["dry_run"] = request.dry_run.into();
+        body["cursor"] = request.cursor.clone().into();
         self.post(&at("/invocations:bulk"), &body, Patience::Invocation).await
     }
 
@@ -163,11 +165,6 @@ impl Client {
     /// Follows what happens to an invocation until it has ended.
     pub fn follow_timeline(&self, id: &str) -> TimelineFollower {
         TimelineFollower::new(self.clone(), id.to_owned())
-    }
-
-    /// The JSON Schema of a published type.
-    pub async fn gts_type(&self, id: &str) -> Reply<Box<RawValue>> {
-        self.get(&format!("{PREFIX}/types/{}", segment(id)), &[]).await
     }
 
     pub(crate) fn timeline_request(&self, id: &str) -> reqwest::RequestBuilder {

@@ -16,7 +16,9 @@ pub fn is_possible(action: &InvocationControlAction, status: InvocationStatus, k
         A::Resume => status == S::Suspended,
         A::Retry => status == S::Failed,
         A::Replay => matches!(status, S::Succeeded | S::Failed),
-        A::RetryStep { .. } | A::SkipStep { .. } => workflow && matches!(status, S::Running | S::Suspended),
+        // A step is tried again with its run, which has failed with it; before that its own retries go on.
+        A::RetryStep { .. } => workflow && status == S::Failed,
+        A::SkipStep { .. } => workflow && matches!(status, S::Running | S::Suspended | S::Failed),
     }
 }
 
@@ -63,8 +65,8 @@ mod tests {
             (A::Resume, vec![S::Suspended], vec![S::Suspended]),
             (A::Retry, vec![S::Failed], vec![S::Failed]),
             (A::Replay, vec![S::Succeeded, S::Failed], vec![S::Succeeded, S::Failed]),
-            (A::RetryStep { step_id: step() }, vec![S::Running, S::Suspended], vec![]),
-            (A::SkipStep { step_id: step() }, vec![S::Running, S::Suspended], vec![]),
+            (A::RetryStep { step_id: step() }, vec![S::Failed], vec![]),
+            (A::SkipStep { step_id: step() }, vec![S::Running, S::Suspended, S::Failed], vec![]),
         ];
         assert_eq!(rows.clone().map(|(action, _, _)| action.as_str()), A::NAMES);
         for (action, workflow, function) in rows {

@@ -66,9 +66,20 @@ failures! {
 pub fn rate_limited(tenant: &str, retry_after_seconds: u64) -> Failure {
     let message =
         format!("Entrypoint rate limit exceeded for tenant {tenant}. Retry after {retry_after_seconds} seconds.");
-    let mut failure = Failure::new(RATE_LIMITED, ErrorCategory::Retryable, message);
-    failure.details.insert("retry_after_seconds".to_owned(), retry_after_seconds.into());
+    with_wait(Failure::new(RATE_LIMITED, ErrorCategory::Retryable, message), retry_after_seconds)
+}
+
+const RETRY_AFTER: &str = "retry_after_seconds";
+
+/// The same, with when to come back.
+pub fn with_wait(mut failure: Failure, seconds: u64) -> Failure {
+    failure.details.insert(RETRY_AFTER.to_owned(), seconds.into());
     failure
+}
+
+/// When to come back, if the failure says so.
+pub fn wait_of(failure: &Failure) -> Option<u64> {
+    failure.details.get(RETRY_AFTER)?.as_u64()
 }
 
 #[cfg(test)]

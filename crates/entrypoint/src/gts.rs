@@ -14,6 +14,9 @@ pub const SEGMENTS_MAX: usize = 8;
 pub const ENTRYPOINT: &str = "gts.x.core.serverless.entrypoint.v1~";
 pub const FUNCTION: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~";
 pub const WORKFLOW: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~";
+/// The adapters that are built in.
+pub const LAMBDA: &str = "gts.x.core.serverless.adapter.lambda.v1~";
+pub const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
 pub const LIMITS: &str = "gts.x.core.serverless.limits.v1~";
 pub const RATE_LIMIT: &str = "gts.x.core.serverless.rate_limit.v1~";
 pub const COMPENSATION_CONTEXT: &str = "gts.x.core.serverless.compensation_context.v1~";

@@ -14,10 +14,6 @@ pub use fields::{ENTRYPOINTS, Field, FieldKind, INVOCATIONS, Resource};
 pub use filter::{Compare, DEPTH_MAX, FILTER_BYTES_MAX, Filter, IN_MAX, Literal, TERMS_MAX};
 pub use order::{Direction, ORDER_KEYS_MAX, OrderBy, OrderKey};
 
-use servo_model::invocation::Failure;
-
-use crate::errors;
-
 /// What is wrong with a query, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at character {at})")]
@@ -30,10 +26,5 @@ pub struct QueryError {
 impl QueryError {
     fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at: at + 1, message: message.into() }
-    }
-
-    /// The answer to a request whose parameter (`$filter`, `$orderby`) this was.
-    pub fn failure(&self, parameter: &str) -> Failure {
-        errors::bad_request(format!("`{parameter}`: {self}"))
     }
 }

@@ -33,6 +33,7 @@ pub fn of(
         dead_letter_grace_seconds,
         correlation_id: correlation_id.to_owned(),
         memory_limit_mb: traits.limits.memory_mb(),
+        function_digest: None,
         compensates: None,
         replay_of: None,
     })

@@ -10,7 +10,7 @@ use servo_model::SecurityContext;
 use crate::types::{
     BulkControl, BulkOutcome, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
-    InvocationSignal, InvocationTimelineEvent, Page, PageQuery, RuntimeErrorPayload, StatusCount,
+    InvocationSignal, InvocationStatus, InvocationTimelineEvent, Page, PageQuery, RuntimeErrorPayload, StatusCount,
 };
 
 /// The published interface. Entrypoints are named by their address, and travel with it.
@@ -144,7 +144,14 @@ pub trait RestRuntime: ServerlessRuntime {
         page: PageQuery,
     ) -> Result<Page<InvocationTimelineEvent>, RuntimeErrorPayload>;
 
-    /// By status, of what the filter finds; its page is not looked at.
+    /// The timeline from its beginning, and on as it grows.
+    async fn follow_timeline(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+    ) -> Result<Box<dyn TimelineTail>, RuntimeErrorPayload>;
+
+    /// By status; of conditions, only the entrypoint's may be set.
     async fn count_invocations(
         &self,
         ctx: &SecurityContext,
@@ -164,4 +171,11 @@ pub trait RestRuntime: ServerlessRuntime {
         ctx: &SecurityContext,
         request: BulkControl,
     ) -> Result<Page<BulkOutcome>, RuntimeErrorPayload>;
+}
+
+/// A timeline that is followed.
+#[async_trait]
+pub trait TimelineTail: Send {
+    /// What came since the last call, and the status after it. Nothing when the timeline has been told to its end.
+    async fn news(&mut self) -> Result<(Vec<InvocationTimelineEvent>, InvocationStatus), RuntimeErrorPayload>;
 }

@@ -63,11 +63,6 @@ pub fn is_editable(status: DefinitionStatus) -> bool {
     status == DefinitionStatus::Draft
 }
 
-/// Whether a list shows it to somebody who named no status.
-pub fn is_listed(status: DefinitionStatus) -> bool {
-    status != DefinitionStatus::Archived
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,18 +104,18 @@ mod tests {
         }
     }
 
-    /// SR-211, SR-212, SR-213, SR-214, SR-215, SR-216: callable, editable, listed.
+    /// What each status is: callable, editable.
     #[test]
     fn each_status_allows_what_it_says() {
         let rows = [
-            (S::Draft, false, true, true),
-            (S::Active, true, false, true),
-            (S::Deprecated, true, false, true),
-            (S::Disabled, false, false, true),
-            (S::Archived, false, false, false),
+            (S::Draft, false, true),
+            (S::Active, true, false),
+            (S::Deprecated, true, false),
+            (S::Disabled, false, false),
+            (S::Archived, false, false),
         ];
-        for (status, callable, editable, listed) in rows {
-            assert_eq!((is_callable(status), is_editable(status), is_listed(status)), (callable, editable, listed));
+        for (status, callable, editable) in rows {
+            assert_eq!((is_callable(status), is_editable(status)), (callable, editable));
         }
     }
 }

@@ -22,8 +22,8 @@ pub use invocation::{
     InvocationRequest, InvocationResult, InvocationSignal, InvocationTimestamps,
 };
 pub use list::{
-    BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX, Page, PageInfo,
-    PageQuery, StatusCount, list_limit,
+    BULK_ITEMS_MAX, BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX,
+    Page, PageInfo, PageQuery, StatusCount, list_limit,
 };
 pub use tenant::{
     TenantDefaults, TenantIdempotency, TenantPolicies, TenantQuotas, TenantRetention, TenantRuntimePolicy,

@@ -26,7 +26,7 @@ use crate::errors;
 use crate::gts::{self, Address};
 use crate::rate::Limiters;
 use crate::schemas::{Schema, Types, fill_defaults};
-use crate::types::{Entrypoint, TenantRuntimePolicy, ValidationError, ValidationIssue};
+use crate::types::{Entrypoint, OwnerType, TenantRuntimePolicy, ValidationError, ValidationIssue};
 
 /// Largest definition, its source code included.
 pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
@@ -95,7 +95,9 @@ impl Validation<'_> {
             document.remove(name);
         }
         document.insert("status".to_owned(), "draft".into());
-        document.entry("tenant_id").or_insert_with(|| self.ctx.tenant.as_str().into());
+        // The platform registers for others: whose it is, its owner says.
+        let owner = document.get("owner").and_then(|owner| owner.get("tenant_id")).filter(|id| id.is_string()).cloned();
+        document.entry("tenant_id").or_insert_with(|| owner.unwrap_or_else(|| self.ctx.tenant.as_str().into()));
 
         let type_id = kind.map_or(gts::ENTRYPOINT, gts::type_of);
         let document = Value::Object(document);
@@ -122,20 +124,36 @@ impl Validation<'_> {
         if !self.policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
+        let owner = |name: &str| document.get("owner").and_then(|owner| owner.get(name)).and_then(Value::as_str);
+        let owner_type = owner("owner_type").and_then(OwnerType::parse);
+        let tenants = [document.get("tenant_id").and_then(Value::as_str), owner("tenant_id")];
         if self.ctx.allows(Role::PlatformAdmin) {
-            return Ok(());
+            return match tenants {
+                [Some(tenant), Some(owner)] if tenant != owner && owner_type != Some(OwnerType::System) => {
+                    Err(errors::forbidden(
+                        "`tenant_id` and `owner.tenant_id` name different tenants; leave `tenant_id` out",
+                    ))
+                }
+                _ => Ok(()),
+            };
         }
-        let owner = document.get("owner");
-        let tenants = [document.get("tenant_id"), owner.and_then(|owner| owner.get("tenant_id"))];
-        if tenants.into_iter().flatten().filter_map(Value::as_str).any(|tenant| tenant != self.ctx.tenant.as_str()) {
+        if tenants.into_iter().flatten().any(|tenant| tenant != self.ctx.tenant.as_str()) {
             return Err(errors::forbidden(
                 "the definition names another tenant; leave `tenant_id` out or name your own",
             ));
         }
-        if owner.and_then(|owner| owner.get("owner_type")).and_then(Value::as_str) == Some("system") {
-            return Err(errors::forbidden("only the platform registers entrypoints of the owner type `system`"));
+        match owner_type {
+            Some(OwnerType::System) => {
+                Err(errors::forbidden("only the platform registers entrypoints of the owner type `system`"))
+            }
+            Some(OwnerType::User) if owner("id").is_some_and(|id| id != self.ctx.subject) => {
+                let subject = &self.ctx.subject;
+                Err(errors::forbidden(format!(
+                    "an entrypoint of a user is registered by that user: `owner.id` is {subject}"
+                )))
+            }
+            Some(OwnerType::User | OwnerType::Tenant) | None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_type(

@@ -10,6 +10,7 @@ mod durable;
 mod key;
 mod shape;
 mod tolerant;
+mod withhold;
 
 use servo_canon::Digest;
 

@@ -9,7 +9,7 @@ use crate::TenantId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Reads everything of its tenant.
+    /// Reads everything of its tenant but payloads.
     Viewer,
     /// Starts, controls and signals runs.
     Operator,

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_canon::Digest;
 use servo_entrypoint::{
-    CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerType, Types, access,
+    CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerRef, OwnerType,
+    Types, access, errors, status,
 };
 use servo_model::function::{Code, EXECUTION_SECONDS_MAX, FunctionSpec, Reach};
+use servo_model::invocation::Failure;
 use servo_model::{SecurityContext, TenantId};
 use servo_store::entrypoints::EntrypointRow;
 use servo_store::{Scope, Store};
@@ -26,7 +28,7 @@ pub(crate) struct Loaded {
     pub tenant: TenantId,
     pub entrypoint: Entrypoint,
     pub kind: EntrypointType,
-    pub owner: OwnerType,
+    pub owner: OwnerRef,
     pub compiled: CompiledEntrypoint,
     /// Of the stored definition.
     pub digest: Digest,
@@ -39,15 +41,23 @@ impl Loaded {
         self.entrypoint.definition.status
     }
 
+    pub(crate) fn check_callable(&self) -> Result<(), Failure> {
+        if status::is_callable(self.status()) {
+            return Ok(());
+        }
+        let (address, status) = (&self.entrypoint.entrypoint_id, self.status().as_str());
+        Err(errors::not_active(format!("the entrypoint `{address}` is `{status}` and cannot be called")))
+    }
+
     /// Whether a run that somebody started may call it.
-    pub(crate) fn is_seen_by(&self, tenant: &TenantId, subject: &str) -> bool {
+    fn is_seen_by(&self, tenant: &TenantId, subject: &str) -> bool {
         let ctx = SecurityContext {
             subject: subject.to_owned(),
             tenant: tenant.clone(),
             roles: Vec::new(),
             correlation_id: String::new(),
         };
-        access::sees(&ctx, &self.entrypoint.definition.owner)
+        access::sees(&ctx, &self.owner)
     }
 
     /// The function that it refers to, if it does.
@@ -65,6 +75,7 @@ impl Loaded {
         let definition = &entrypoint.definition;
         let compiled = CompiledEntrypoint::compile(types, &definition.schema)
             .map_err(|fault| corrupt(format!("its schema does not compile: {fault}")))?;
+        let owner = owner_of(&row)?;
         let code = match &definition.implementation.payload {
             ImplementationPayload::Code { language, source } => Some(code_spec(&entrypoint, kind, language, source)),
             ImplementationPayload::WorkflowSpec { .. } | ImplementationPayload::AdapterRef { .. } => None,
@@ -74,7 +85,7 @@ impl Loaded {
             id: row.id,
             revision: row.revision,
             tenant: row.tenant,
-            owner: definition.owner.owner_type,
+            owner,
             entrypoint,
             kind,
             compiled,
@@ -94,6 +105,13 @@ pub(crate) fn entrypoint_of(row: &EntrypointRow) -> Result<Entrypoint, servo_sto
     entrypoint.definition.created_at = Some(row.created_at);
     entrypoint.definition.updated_at = Some(row.updated_at);
     Ok(entrypoint)
+}
+
+/// Whose it is. The registry decides, not the document.
+pub(crate) fn owner_of(row: &EntrypointRow) -> Result<OwnerRef, servo_store::Error> {
+    let owner_type = OwnerType::parse(&row.owner_type)
+        .ok_or_else(|| servo_store::Error::Corrupt { detail: format!("entrypoint `{}`: its owner", row.id) })?;
+    Ok(OwnerRef { owner_type, id: row.owner_id.clone(), tenant_id: row.tenant.to_string() })
 }
 
 fn code_spec(entrypoint: &Entrypoint, kind: EntrypointType, language: &str, source: &str) -> FunctionSpec {
@@ -118,7 +136,19 @@ fn code_spec(entrypoint: &Entrypoint, kind: EntrypointType, language: &str, sour
 #[derive(Debug, Default)]
 struct Kept {
     by_id: HashMap<String, Arc<Loaded>>,
+    /// Only where this process alone writes.
     by_address: HashMap<(TenantId, String), String>,
+    /// Counts what was forgotten: a row that was read before is not kept after.
+    generation: u64,
+}
+
+impl Kept {
+    fn make_room(&mut self) {
+        if self.by_id.len() >= KEPT_MAX || self.by_address.len() >= KEPT_MAX {
+            self.by_id.clear();
+            self.by_address.clear();
+        }
+    }
 }
 
 /// A handle: cheap to clone.
@@ -149,13 +179,28 @@ impl Entrypoints {
         self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// By its id. A registration that runs refer to does not change, so what is kept is right.
-    pub(crate) async fn get(&self, id: &str) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
-        if let Some(loaded) = self.kept().by_id.get(id) {
+    /// The one that a run is pinned to. What was kept may be a draft from before its last change, so the content decides.
+    pub(crate) async fn pinned(&self, id: &str, digest: Digest) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
+        if let Some(loaded) = self.kept().by_id.get(id).filter(|loaded| loaded.digest == digest) {
             return Ok(Some(loaded.clone()));
         }
+        self.read(id).await
+    }
+
+    /// By its id, as it is now.
+    pub(crate) async fn current(&self, id: &str) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
+        if self.single_process
+            && let Some(loaded) = self.kept().by_id.get(id)
+        {
+            return Ok(Some(loaded.clone()));
+        }
+        self.read(id).await
+    }
+
+    async fn read(&self, id: &str) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
+        let generation = self.kept().generation;
         match self.store.get_entrypoint(&Scope::System, id).await? {
-            Some(row) => self.keep(row, None).map(Some),
+            Some(row) => self.keep(row, None, generation).map(Some),
             None => Ok(None),
         }
     }
@@ -166,20 +211,40 @@ impl Entrypoints {
         tenant: &TenantId,
         address: &str,
     ) -> Result<Option<Arc<Loaded>>, servo_store::Error> {
-        if self.single_process {
+        let generation = {
             let kept = self.kept();
             let id = kept.by_address.get(&(tenant.clone(), address.to_owned()));
             if let Some(loaded) = id.and_then(|id| kept.by_id.get(id)) {
                 return Ok(Some(loaded.clone()));
             }
-        }
+            kept.generation
+        };
         match self.store.find_entrypoint(tenant, address).await? {
-            Some(row) => self.keep(row, Some(tenant)).map(Some),
+            Some(row) => self.keep(row, Some(tenant), generation).map(Some),
             None => Ok(None),
         }
     }
 
-    fn keep(&self, row: EntrypointRow, seen_by: Option<&TenantId>) -> Result<Arc<Loaded>, servo_store::Error> {
+    /// What a run of this tenant and subject may call under an address, or why it may not.
+    pub(crate) async fn callable(
+        &self,
+        tenant: &TenantId,
+        subject: &str,
+        address: &str,
+    ) -> Result<Result<Arc<Loaded>, Failure>, servo_store::Error> {
+        let found = self.find(tenant, address).await?;
+        let Some(loaded) = found.filter(|loaded| loaded.is_seen_by(tenant, subject)) else {
+            return Ok(Err(errors::not_found(format!("there is no entrypoint `{address}`"))));
+        };
+        Ok(loaded.check_callable().map(|()| loaded))
+    }
+
+    fn keep(
+        &self,
+        row: EntrypointRow,
+        seen_by: Option<&TenantId>,
+        generation: u64,
+    ) -> Result<Arc<Loaded>, servo_store::Error> {
         let address = row.address.clone();
         let known = self.kept().by_id.get(&row.id).filter(|known| known.revision == row.revision).cloned();
         let loaded = match known {
@@ -187,12 +252,12 @@ impl Entrypoints {
             None => Arc::new(Loaded::new(row, &self.types)?),
         };
         let mut kept = self.kept();
-        if kept.by_id.len() >= KEPT_MAX {
-            *kept = Kept::default();
-        }
-        kept.by_id.insert(loaded.id.clone(), loaded.clone());
-        if let Some(tenant) = seen_by {
-            kept.by_address.insert((tenant.clone(), address), loaded.id.clone());
+        if kept.generation == generation {
+            kept.make_room();
+            kept.by_id.insert(loaded.id.clone(), loaded.clone());
+            if let Some(tenant) = seen_by.filter(|_| self.single_process) {
+                kept.by_address.insert((tenant.clone(), address), loaded.id.clone());
+            }
         }
         Ok(loaded)
     }
@@ -200,8 +265,12 @@ impl Entrypoints {
     /// A registration was made, changed or removed here.
     pub(crate) fn forget(&self, id: &str) {
         let mut kept = self.kept();
+        kept.generation += 1;
         kept.by_id.remove(id);
         // An address that now leads elsewhere is found anew; registrations change rarely.
         kept.by_address.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

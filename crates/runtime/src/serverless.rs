@@ -20,7 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use servo_entrypoint::rate::{Limiters, TokenBucket};
 use servo_entrypoint::validate::SourceIssue;
-use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors};
+use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors, pin};
 use servo_model::{Permission, SecurityContext, TenantId};
 use servo_store::Scope;
 
@@ -83,14 +83,13 @@ impl Platform {
             sources: Arc::new(NoSources),
             limiters,
             policy: TenantRuntimePolicy::platform_default(""),
-            dead_letter_grace: Duration::from_secs(86_400),
+            dead_letter_grace: Duration::from_secs(pin::DEAD_LETTER_GRACE_SECONDS),
             sync_wait: Duration::from_secs(900),
         }
     }
 }
 
-pub const LAMBDA: &str = "gts.x.core.serverless.adapter.lambda.v1~";
-pub const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
+pub use servo_entrypoint::gts::{LAMBDA, STARLARK};
 
 type Answer<T> = Result<T, RuntimeErrorPayload>;
 
@@ -158,9 +157,8 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
         Error::Refused(refusal) => errors::conflict(refusal.to_string()),
         Error::Invalid(invalid) => errors::bad_request(invalid.to_string()),
         Error::Overloaded { retry_after } => {
-            let mut failure = errors::quota_exceeded("as many runs are active as may be; try again later");
-            failure.details.insert("retry_after_seconds".to_owned(), retry_after.as_secs().max(1).into());
-            failure
+            let failure = errors::quota_exceeded("as many runs are active as may be; try again later");
+            errors::with_wait(failure, retry_after.as_secs().max(1))
         }
         Error::Store(servo_store::Error::NotFound) => no_invocation(),
         Error::Store(error) => store_error(error),
@@ -168,7 +166,8 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
     }
 }
 
-fn refused(refused: Refused) -> RuntimeErrorPayload {
+/// A refusal of the durable API in the words of this one.
+pub(crate) fn failure_of(refused: Refused) -> RuntimeErrorPayload {
     match refused.name.status() {
         404 => errors::not_found(refused.message),
         429 => errors::quota_exceeded(refused.message),

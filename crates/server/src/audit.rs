@@ -93,7 +93,7 @@ impl Watched<'_> {
         if status.is_client_error() || status.is_server_error() {
             // Before anybody is known there is nobody who has tried.
             if noted.caller.is_some() {
-                recorder.failed(self.entry(AuditOutcome::Failed, reason(response)));
+                recorder.denied(self.entry(AuditOutcome::Failed, reason(response)));
             }
             return None;
         }
@@ -134,7 +134,7 @@ impl Drop for Watched<'_> {
             self.app.recorder.later(entry);
         }
         if !self.answered && self.action.recorded != Recorded::IfDenied && self.note.read().caller.is_some() {
-            self.app.recorder.failed(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
+            self.app.recorder.denied(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
         }
     }
 }

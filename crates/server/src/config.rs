@@ -161,7 +161,7 @@ impl Default for ServerlessConfig {
         Self {
             max_concurrent_executions: 200,
             max_definitions: 500,
-            dead_letter_grace_seconds: 86_400,
+            dead_letter_grace_seconds: servo_entrypoint::pin::DEAD_LETTER_GRACE_SECONDS,
             sync_wait_seconds: 900,
             children_max: 64,
             egress_allow_hosts: Vec::new(),

@@ -71,9 +71,7 @@ fn unauthenticated(detail: String) -> RuntimeErrorPayload {
 
 fn busy(detail: String, retry_after: u64) -> RuntimeErrorPayload {
     let category = servo_entrypoint::RuntimeErrorCategory::Retryable;
-    let mut failure = RuntimeErrorPayload::new(errors::RATE_LIMITED, category, detail);
-    failure.details.insert("retry_after_seconds".to_owned(), retry_after.into());
-    failure
+    errors::with_wait(RuntimeErrorPayload::new(errors::RATE_LIMITED, category, detail), retry_after)
 }
 
 /// `/a/0/b` as `$.a[0].b`.
@@ -106,9 +104,8 @@ pub(crate) fn write(failure: Option<RuntimeErrorPayload>, error: &ApiError, info
         put("errors", validation.issues.iter().map(told).collect());
         put("issues", serde_json::to_value(&validation.issues).unwrap_or_default());
     }
-    let named = failure.details.get("retry_after_seconds").and_then(Value::as_u64);
     // Whoever is told to come back is told when.
-    let retry_after = named.or_else(|| matches!(status, 429 | 503).then_some(1));
+    let retry_after = errors::wait_of(&failure).or_else(|| matches!(status, 429 | 503).then_some(1));
     if let Some(seconds) = retry_after {
         put("retry_after_seconds", seconds.into());
     }

@@ -18,6 +18,7 @@ pub mod identity;
 mod metrics;
 pub mod openapi;
 mod params;
+mod payloads;
 mod plan_source;
 mod request;
 mod routes;

@@ -160,6 +160,9 @@ pub struct BulkArgs {
     /// Only say which ones it would be
     #[arg(long)]
     pub dry_run: bool,
+    /// Go on behind an earlier call, which names its cursor
+    #[arg(long, value_name = "CURSOR")]
+    pub cursor: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -5,14 +5,12 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use servo_client::{EntrypointQuery, ListQuery};
 use servo_entrypoint::EntrypointStatusAction as Action;
+use servo_entrypoint::gts::{self, STARLARK};
 
 use crate::args::{EntrypointsCommand, PageArgs, SourceArgs};
 use crate::failure::{Failure, exit};
 use crate::input;
 use crate::run::{Session, interruptible};
-
-const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
-const BASE: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless";
 
 pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Result<u8, Failure> {
     let (client, out) = (&session.client, &session.out);
@@ -96,12 +94,12 @@ pub(super) fn address(name: &str, workflow: bool) -> String {
     if name.starts_with("gts.") {
         return name.to_owned();
     }
-    let kind = if workflow { "workflow" } else { "function" };
+    let kind = if workflow { gts::WORKFLOW } else { gts::FUNCTION };
     // `vendor.app.tax` is its first version.
     let last = name.trim_end_matches('~').rsplit('.').next().unwrap_or_default();
     let is_versioned = last.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let version = if is_versioned { "" } else { ".v1" };
-    format!("{BASE}.{kind}.v1~{}{version}~", name.trim_end_matches('~'))
+    format!("{kind}{}{version}~", name.trim_end_matches('~'))
 }
 
 /// The definition in a file, or one made from code.
@@ -162,12 +160,14 @@ mod tests {
     #[test]
     fn a_short_name_is_the_own_part_of_an_address() {
         for (name, workflow, expected) in [
-            ("vendor.app.tax", false, "function.v1~vendor.app.tax.v1~"),
-            ("vendor.app.tax.v2", false, "function.v1~vendor.app.tax.v2~"),
-            ("vendor.app.orders.v3~", true, "workflow.v1~vendor.app.orders.v3~"),
-            ("vendor.app.vat", false, "function.v1~vendor.app.vat.v1~"),
+            ("vendor.app.tax", false, "vendor.app.tax.v1~"),
+            ("vendor.app.tax.v2", false, "vendor.app.tax.v2~"),
+            ("vendor.app.orders.v3~", true, "vendor.app.orders.v3~"),
+            ("vendor.app.vat", false, "vendor.app.vat.v1~"),
         ] {
-            assert_eq!(address(name, workflow), format!("{BASE}.{expected}"), "{name}");
+            let kind = if workflow { "workflow" } else { "function" };
+            let base = "gts.x.core.serverless.entrypoint.v1~x.core.serverless";
+            assert_eq!(address(name, workflow), format!("{base}.{kind}.v1~{expected}"), "{name}");
         }
         assert_eq!(address("gts.a.b.c.v1~", true), "gts.a.b.c.v1~");
     }

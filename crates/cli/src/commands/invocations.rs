@@ -183,11 +183,12 @@ async fn bulk(session: &Session, args: BulkArgs) -> Result<u8, Failure> {
         max_items: Some(args.max_items),
         per_second: args.per_second,
         dry_run: args.dry_run,
+        cursor: args.cursor,
     };
     let page = interruptible(async { Ok(session.client.bulk_control(&request).await?) }).await?;
     session.out.data(&*page, page.raw())?;
-    if page.page_info.has_more {
-        session.out.note("there are more: run the command again");
+    if let Some(cursor) = &page.page_info.next_cursor {
+        session.out.note(&format!("there are more: run the command again with --cursor {cursor}"));
     }
     let refused = page.items.iter().filter(|outcome| outcome.error.is_some()).count();
     Ok(if refused == 0 { exit::OK } else { exit::CONFLICT })

@@ -111,6 +111,7 @@ async fn invocations_are_started_and_controlled() {
         max_items: Some(5),
         per_second: None,
         dry_run: true,
+        cursor: None,
     };
     assert_eq!(client.bulk_control(&bulk).await.unwrap().items.len(), 1);
     let requests = server.finish();

@@ -82,6 +82,25 @@ impl Filter {
         }
     }
 
+    /// Whether the condition names this value of a field as one that it wants.
+    pub fn asks_for(&self, name: &str, value: &str) -> bool {
+        self.asks(name, value, true)
+    }
+
+    fn asks(&self, name: &str, value: &str, wanted: bool) -> bool {
+        let is = |literal: &Literal| matches!(literal, Literal::Text(text) if text == value);
+        match self {
+            Filter::Compare { field, compare, value } if field.name == name => {
+                let named = if wanted { Compare::Eq } else { Compare::Ne };
+                *compare == named && is(value)
+            }
+            Filter::In { field, values } if field.name == name => wanted && values.iter().any(is),
+            Filter::Compare { .. } | Filter::In { .. } => false,
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| part.asks(name, value, wanted)),
+            Filter::Not(inner) => inner.asks(name, value, !wanted),
+        }
+    }
+
     /// Whether some comparison is about this field.
     pub fn names(&self, name: &str) -> bool {
         match self {

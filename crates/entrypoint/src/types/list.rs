@@ -77,9 +77,13 @@ pub struct InvocationListFilter {
     pub page: PageQuery,
 }
 
+/// Runs of one bulk action.
+pub const BULK_ITEMS_MAX: u32 = 1_000;
+
 /// One action on all runs that a filter finds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BulkControl {
+    /// Its cursor goes on behind an earlier call, so that what an action leaves in the list is not met again.
     pub filter: InvocationListFilter,
     pub action: InvocationControlAction,
     /// At most so many runs; the answer says whether there are more.

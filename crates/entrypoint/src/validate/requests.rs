@@ -1,12 +1,13 @@
 //! Bodies of requests about invocations and statuses: read field by field, so that one answer names everything that is wrong.
-//! Members that nobody knows are not looked at.
+//! Members that nobody knows are refused: a misspelt `dry_run` must not start a run.
 
 use serde_json::{Map, Value};
 use servo_model::invocation::Failure;
 use servo_model::limits::{ID_CHARS_MAX, LABEL_CHARS_MAX, STEP_ID_CHARS_MAX, fits};
 
 use super::issue::choice;
-use super::kinds;
+use super::suggest::nearest;
+use super::{ISSUES_MAX, kinds};
 use crate::gts::ID_BYTES_MAX;
 use crate::types::{
     EntrypointStatusAction, InvocationControlAction, InvocationMode, InvocationRequest, InvocationSignal,
@@ -27,7 +28,7 @@ pub fn start(document: &Value) -> Result<InvocationRequest, Failure> {
         }
     };
     let params = body.members.get("params").cloned().unwrap_or_else(|| Value::Object(Map::new()));
-    body.end()?;
+    body.end(&["entrypoint_id", "mode", "params", "dry_run"])?;
     Ok(InvocationRequest { entrypoint_id, mode, params, dry_run, idempotency_key: None })
 }
 
@@ -36,12 +37,21 @@ pub fn status_action(document: &Value) -> Result<EntrypointStatusAction, Failure
     let mut body = Body::new(document)?;
     let names = EntrypointStatusAction::ALL.map(EntrypointStatusAction::as_str);
     let action = body.needed_word("action", &names);
-    body.end()?;
+    body.end(&["action"])?;
     EntrypointStatusAction::parse(&action).ok_or_else(|| crate::errors::internal("an action was not read"))
 }
 
 /// `POST /invocations/{id}:control`.
 pub fn control_action(document: &Value) -> Result<InvocationControlAction, Failure> {
+    action_beside(document, &[])
+}
+
+/// `POST /invocations:bulk`: the action, among members that say on which runs.
+pub fn bulk_action(document: &Value) -> Result<InvocationControlAction, Failure> {
+    action_beside(document, &["filter", "max_items", "per_second", "dry_run", "cursor"])
+}
+
+fn action_beside(document: &Value, others: &[&str]) -> Result<InvocationControlAction, Failure> {
     use InvocationControlAction as A;
     let mut body = Body::new(document)?;
     let name = body.needed_word("action", &A::NAMES);
@@ -55,7 +65,7 @@ pub fn control_action(document: &Value) -> Result<InvocationControlAction, Failu
         // What is no word at all has been reported.
         _ => A::Cancel,
     };
-    body.end()?;
+    body.end(&[&["action", "step_id"], others].concat())?;
     Ok(action)
 }
 
@@ -65,7 +75,7 @@ pub fn signal(document: &Value) -> Result<InvocationSignal, Failure> {
     let signal_id = body.text("signal_id", ID_CHARS_MAX);
     let name = body.text("name", LABEL_CHARS_MAX);
     let payload = body.members.get("payload").cloned().unwrap_or(Value::Null);
-    body.end()?;
+    body.end(&["signal_id", "name", "payload"])?;
     Ok(InvocationSignal { signal_id, name, payload })
 }
 
@@ -124,7 +134,17 @@ impl<'a> Body<'a> {
         self.word(name, words).unwrap_or_default()
     }
 
-    fn end(self) -> Result<(), Failure> {
+    /// Refuses all that was found wrong, and what is none of these members.
+    fn end(mut self, known: &[&str]) -> Result<(), Failure> {
+        for name in self.members.keys().filter(|name| !known.contains(&name.as_str())).take(ISSUES_MAX) {
+            let issue = ValidationIssue::new(kinds::UNKNOWN_FIELD, format!("$.{name}"), "no such member is known here");
+            let meant = nearest(name, known.iter().copied());
+            let suggestion = meant.map_or_else(
+                || format!("the members are: {}", known.join(", ")),
+                |meant| format!("did you mean `{meant}`?"),
+            );
+            self.issues.push(issue.suggest(suggestion));
+        }
         if self.issues.is_empty() { Ok(()) } else { Err(ValidationError::new(self.issues).into()) }
     }
 }

@@ -23,7 +23,7 @@ fn the_published_function_is_valid() {
     assert_eq!(normal["status"], "draft");
 }
 
-/// SR-022, SR-026, SR-027, SR-032, SR-033, SR-041, SR-042, SR-043, SR-044, SR-057, SR-187, SR-188, SR-189, SR-190,
+/// SR-022, SR-026, SR-027, SR-032, SR-033, SR-041, SR-042, SR-043, SR-044, SR-187, SR-188, SR-189, SR-190,
 /// SR-193, SR-194: defaults.
 #[test]
 fn what_is_left_out_has_its_default() {
@@ -40,6 +40,19 @@ fn what_is_left_out_has_its_default() {
             "retry": {"max_attempts": 3, "initial_delay_ms": 200, "max_delay_ms": 10000, "backoff_multiplier": 2.0},
         })
     );
+    for stored in ["version", "tenant_id", "owner", "status", "title", "schema", "traits", "implementation"] {
+        assert!(!normal[stored].is_null(), "{stored}");
+    }
+    assert_eq!(normal["status"], "draft");
+    for (name, wrong) in [
+        ("timeout_seconds", json!(0)),
+        ("timeout_seconds", json!(1.5)),
+        ("max_concurrent", json!(0)),
+        ("max_concurrent", json!("1")),
+    ] {
+        let faults = world.faults(&with(minimal(), "/traits/limits", json!({name: wrong})));
+        assert_eq!(faults, [format!("$.traits.limits.{name} schema_mismatch")], "{wrong}");
+    }
     assert_eq!(normal["tags"], json!([]));
     assert_eq!(normal["description"], "");
     assert_eq!(normal["schema"], json!({"params": null, "returns": null, "errors": []}));
@@ -301,7 +314,7 @@ fn rate_limits_are_checked_by_their_strategy() {
             "$.traits.rate_limit.config.max_requests_per_second schema_mismatch"
         ]
     );
-    // SR-064: the configuration is not touched.
+    // The configuration is not touched.
     let config = json!({"max_requests_per_minute": 5.0, "note": "x"});
     let normal = world.normal(&of(json!({"strategy": bucket, "config": config})));
     assert_eq!(normal["traits"]["rate_limit"]["config"], config);
@@ -333,15 +346,17 @@ fn workflows_have_traits() {
     }
     let never = put("checkpointing", json!({"strategy": "never"}));
     assert_eq!(world.faults(&never), ["$.traits.workflow.checkpointing.strategy invalid_value"]);
-    let adapter = put("compensation", json!({"on_failure": STARLARK}));
-    assert_eq!(world.faults(&adapter), ["$.traits.workflow.compensation.on_failure invalid_format"]);
+    for handler in ["on_failure", "on_cancel"] {
+        let adapter = put("compensation", json!({handler: STARLARK}));
+        assert_eq!(world.faults(&adapter), [format!("$.traits.workflow.compensation.{handler} invalid_format")]);
+    }
     let normal = world.normal(&put("compensation", json!({})));
     assert_eq!(normal["traits"]["workflow"]["compensation"], json!({"on_failure": null, "on_cancel": null}));
     let normal = world.normal(&put("checkpointing", json!({})));
     assert_eq!(normal["traits"]["workflow"]["checkpointing"], json!({"strategy": "automatic"}));
 }
 
-/// SR-220, SR-224: a function with workflow traits would promise what it does not do.
+/// SR-224: a function with workflow traits would promise what it does not do.
 #[test]
 fn functions_have_no_workflow_traits() {
     let traits = workflow()["traits"]["workflow"].clone();
@@ -421,8 +436,13 @@ fn a_definition_belongs_to_the_caller() {
     assert_eq!(refused(&world, &owner), errors::FORBIDDEN);
     let system = with(minimal(), "/owner/owner_type", json!("system"));
     assert_eq!(refused(&world, &system), errors::FORBIDDEN);
+    let private = |id: &str| with(with(minimal(), "/owner/owner_type", json!("user")), "/owner/id", json!(id));
+    assert_eq!(refused(&world, &private("somebody-else")), errors::FORBIDDEN);
+    assert!(world.check(&private(&world.ctx.subject)).is_ok());
     world.ctx = context("t_123", Role::PlatformAdmin);
-    assert!(world.check(&other).is_ok() && world.check(&system).is_ok());
+    assert_eq!(refused(&world, &other), errors::FORBIDDEN, "of which of the two?");
+    assert_eq!(world.check(&owner).unwrap().entrypoint.definition.tenant_id, "t_other");
+    assert!(world.check(&system).is_ok() && world.check(&private("somebody-else")).is_ok());
     world.policy.enabled = false;
     assert_eq!(refused(&world, &minimal()), errors::FORBIDDEN);
 }

@@ -46,7 +46,7 @@ impl World {
     }
 }
 
-/// SR-065, SR-066, SR-067, SR-071: zero is no limit, and so is no configuration.
+/// SR-065, SR-067, SR-071: zero is no limit, and so is no configuration.
 #[test]
 fn zero_is_no_limit() {
     for config in [json!({}), json!({"max_requests_per_second": 0, "max_requests_per_minute": 0, "burst_size": 1})] {
@@ -86,7 +86,7 @@ fn both_limits_hold_and_a_refusal_costs_nothing() {
     assert_eq!(buckets, before);
 }
 
-/// SR-074, SR-080: the wait is the longer one, rounded up, and at least a second.
+/// SR-080: the wait is the longer one, rounded up, and at least a second.
 #[test]
 fn the_wait_is_rounded_up() {
     let world = World::new();
@@ -157,7 +157,7 @@ impl RateLimiter for Never {
     }
 }
 
-/// SR-059, SR-062, SR-063, SR-079, SR-497, SR-498: one limiter per strategy, further ones beside it.
+/// SR-059, SR-079, SR-497, SR-498: one limiter per strategy, further ones beside it.
 #[test]
 fn limiters_are_found_by_strategy() {
     let mut limiters = Limiters::default();

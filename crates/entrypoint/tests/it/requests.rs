@@ -18,7 +18,7 @@ fn starts_are_read() {
     let request = requests::start(&example("invocation_request")).unwrap();
     assert_eq!((request.mode, request.dry_run), (Some(InvocationMode::Async), false));
     assert_eq!(request.params["amount"], 100.0);
-    let short = requests::start(&json!({"entrypoint_id": FUNCTION, "tenant_id": "forged"})).unwrap();
+    let short = requests::start(&json!({"entrypoint_id": FUNCTION})).unwrap();
     assert_eq!((short.mode, short.dry_run, short.params), (None, false, json!({})));
     assert_eq!(short.idempotency_key, None);
     assert_eq!(
@@ -36,6 +36,24 @@ fn starts_are_read() {
     }
 }
 
+/// What nobody knows is refused by name, whatever body it is in: a misspelt `dry_run` starts nothing.
+#[test]
+fn unknown_members_are_refused() {
+    let misspelt = requests::start(&json!({"entrypoint_id": FUNCTION, "dryrun": true})).unwrap_err();
+    let issue = ValidationError::of(&misspelt).unwrap().issues[0].clone();
+    assert_eq!((issue.location.path.as_str(), issue.error_type.as_str()), ("$.dryrun", "unknown_field"));
+    assert_eq!(issue.suggestion.as_deref(), Some("did you mean `dry_run`?"));
+    let forged = requests::start(&json!({"entrypoint_id": FUNCTION, "tenant_id": "forged"}));
+    assert_eq!(faults(forged), ["$.tenant_id unknown_field"]);
+    let action = json!({"action": "cancel", "reason": "x"});
+    assert_eq!(faults(requests::control_action(&action)), ["$.reason unknown_field"]);
+    assert_eq!(faults(requests::bulk_action(&action)), ["$.reason unknown_field"]);
+    assert_eq!(faults(requests::status_action(&json!({"action": "enable", "force": 1}))), ["$.force unknown_field"]);
+    let signal = json!({"signal_id": "s", "name": "n", "data": 1});
+    assert_eq!(faults(requests::signal(&signal)), ["$.data unknown_field"]);
+    assert!(requests::bulk_action(&json!({"action": "cancel", "filter": "x", "max_items": 1, "cursor": null})).is_ok());
+}
+
 /// SR-356, SR-357: the five actions of an entrypoint, and nothing else.
 #[test]
 fn status_actions_are_read() {
@@ -50,7 +68,7 @@ fn status_actions_are_read() {
     assert!(suggestion.starts_with("did you mean `activate`?"), "{suggestion}");
 }
 
-/// SR-385: the actions of an invocation, two of them with a step.
+/// The actions of an invocation, two of them with a step.
 #[test]
 fn control_actions_are_read() {
     let read = |body: Value| requests::control_action(&body);

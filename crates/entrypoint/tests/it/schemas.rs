@@ -1,6 +1,7 @@
 //! The published types.
 
 use serde_json::{Value, json};
+use servo_entrypoint::TimelineEventType;
 use servo_entrypoint::gts::Gts;
 use servo_entrypoint::schemas::Types;
 use servo_model::invocation::{InvocationStatus, errors};
@@ -166,11 +167,51 @@ fn timeline_events_have_a_type() {
     let event = json!({"at": "2026-01-01T00:00:00.000Z", "event_type": "started", "status": "running"});
     let id = serverless("timeline_event");
     assert!(is_valid(&id, &event));
+    for name in ["at", "event_type", "status"] {
+        let mut without = event.clone();
+        without.as_object_mut().unwrap().remove(name);
+        assert!(!is_valid(&id, &without), "without {name}");
+    }
+    assert_eq!(TimelineEventType::ALL.len(), 16);
+    for event_type in TimelineEventType::ALL {
+        let mut of_type = event.clone();
+        of_type["event_type"] = event_type.as_str().into();
+        assert!(is_valid(&id, &of_type), "{event_type:?}");
+    }
     for (name, value) in [("event_type", json!("queued")), ("duration_ms", json!(-1)), ("at", json!("now"))] {
         let mut broken = event.clone();
         broken[name] = value;
         assert!(!is_valid(&id, &broken), "{name}");
     }
+}
+
+/// SR-220: a function is what an entrypoint is, and no more.
+#[test]
+fn a_function_adds_nothing() {
+    let (base, function) =
+        (serverless("entrypoint"), format!("{}x.core.serverless.function.v1~", serverless("entrypoint")));
+    let document = example("function");
+    let members: Vec<String> = document.as_object().unwrap().keys().cloned().collect();
+    assert!(is_valid(&base, &document) && is_valid(&function, &document));
+    for name in members {
+        let mut without = document.clone();
+        without.as_object_mut().unwrap().remove(&name);
+        assert_eq!(is_valid(&base, &without), is_valid(&function, &without), "without {name}");
+        let mut wrong = document.clone();
+        wrong[&name] = json!(7);
+        assert_eq!(is_valid(&base, &wrong), is_valid(&function, &wrong), "{name}");
+    }
+}
+
+/// SR-066: whole numbers from zero on.
+#[test]
+fn a_minute_has_whole_requests() {
+    let id = format!("{}x.core.serverless.rate_limit.token_bucket.v1~", serverless("rate_limit"));
+    for (value, valid) in [(json!(0), true), (json!(5), true), (json!(-1), false), (json!(1.5), false)] {
+        assert_eq!(is_valid(&id, &json!({"max_requests_per_minute": value})), valid, "{value}");
+    }
+    let schema = Types::published().get(&id).unwrap();
+    assert_eq!(schema["properties"]["max_requests_per_minute"]["default"], 0);
 }
 
 /// SR-255, SR-278, SR-303: ids of the right family, by `x-gts-ref`.

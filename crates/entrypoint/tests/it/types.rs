@@ -42,6 +42,9 @@ fn enums_have_the_published_words() {
     assert_eq!(words(&ImplementationKind::ALL), kinds);
     use EntrypointStatusAction as A;
     assert_eq!(words(&A::ALL), ["deprecate", "disable", "enable", "activate", "archive"]);
+    // Beside the published five, two that name a step.
+    let actions = ["cancel", "suspend", "resume", "retry", "replay", "retry_step", "skip_step"];
+    assert_eq!(InvocationControlAction::NAMES, actions);
     assert_eq!(
         words(&[UsageGranularity::Hourly, UsageGranularity::Daily, UsageGranularity::Weekly]),
         ["hourly", "daily", "weekly"]
@@ -111,6 +114,15 @@ fn records_match_their_schema() {
         record.observability.trace_id = None;
         assert!(is_valid(id, &serde_json::to_value(&record).unwrap()));
     }
+    let failed = serde_json::to_value(&record).unwrap();
+    for name in ["error_type_id", "message", "category"] {
+        let mut without = failed.clone();
+        without["error"].as_object_mut().unwrap().remove(name);
+        assert!(!is_valid(id, &without), "an error without {name}");
+    }
+    record.observability.metrics.memory_limit_mb = 0;
+    let unlimited = serde_json::to_value(&record).unwrap();
+    assert_eq!(unlimited["observability"]["metrics"]["memory_limit_mb"], json!(0), "no limit is a number, too");
     let result = example("invocation_result.dry_run");
     assert_eq!(round_trip::<InvocationResult>(&result), result);
     for event_type in TimelineEventType::ALL {
@@ -186,7 +198,7 @@ fn usage_is_a_share_of_the_quotas() {
     assert!((share.schedules, share.triggers) == (0.0, 100.0));
 }
 
-/// SR-505: requests and actions as they are sent.
+/// Requests and actions as they are sent.
 #[test]
 fn requests_read_as_published() {
     let request: InvocationRequest = serde_json::from_value(example("invocation_request")).unwrap();
@@ -241,7 +253,7 @@ fn pages_have_the_published_shape() {
     assert_eq!(round_trip::<Page<Value>>(&list), list);
 }
 
-/// SR-507, SR-518: the trait is one that any adapter can stand behind.
+/// SR-507: the trait is one that any adapter can stand behind.
 #[test]
 fn the_traits_are_objects() {
     fn is_object(_: Option<std::sync::Arc<dyn ServerlessRuntime>>, _: Option<Box<dyn RestRuntime>>) {}

@@ -1,6 +1,7 @@
 //! What a run keeps of its entrypoint: everything that decides about it, so that a later change of the registry does not.
 
 use serde::{Deserialize, Serialize};
+use servo_canon::Digest;
 
 use super::RetryRule;
 use crate::RunId;
@@ -98,6 +99,9 @@ pub struct EntrypointPin {
     pub correlation_id: String,
     /// 0 when the adapter has no such limit.
     pub memory_limit_mb: u64,
+    /// Of the registration of the function that the entrypoint refers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function_digest: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensates: Option<Compensates>,
     /// The run that this one repeats.

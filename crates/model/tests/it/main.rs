@@ -20,3 +20,4 @@ mod schemas;
 mod snapshot;
 mod stored;
 mod support;
+mod withhold;

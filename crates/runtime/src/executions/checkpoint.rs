@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use servo_entrypoint::{InvocationMode, errors};
+use servo_entrypoint::{InvocationMode, errors, pin};
 use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
 use servo_model::invocation::Failure;
@@ -14,7 +14,7 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionStat
 use super::seal::{CallbackRef, Purpose, Token};
 use super::{Executions, Refused, StartFunction};
 use crate::engine::Order;
-use crate::serverless::Begin;
+use crate::serverless::{Begin, failure_of};
 
 /// Updates in one call. SDKs send at most 250.
 const UPDATES_MAX: usize = 1_000;
@@ -96,14 +96,19 @@ impl Executions {
         updates: &[OperationUpdate],
     ) -> Result<BTreeMap<String, Result<Spawn, ErrorObject>>, Refused> {
         let mut targets = BTreeMap::new();
+        let mut caller = None;
         for update in updates {
             let chained =
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
             if options.function_name.starts_with("gts.") {
+                let caller = match &mut caller {
+                    Some(caller) => caller,
+                    none => none.insert(self.caller(token).await?),
+                };
                 let parent = ParentOperation { run_id: token.run.clone(), operation_id: update.id.clone() };
-                let target = self.entrypoint_target(token, &options.function_name, update.payload.as_deref(), parent);
-                targets.insert(update.id.clone(), target.await?);
+                let (address, payload) = (&options.function_name, update.payload.as_deref());
+                targets.insert(update.id.clone(), self.entrypoint_target(caller, address, payload, parent).await?);
                 continue;
             }
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
@@ -135,32 +140,35 @@ impl Executions {
         Ok(targets)
     }
 
-    /// A chained invoke may also name an entrypoint by its address.
+    /// The caller of a run calls on: what it starts is its own.
+    async fn caller(&self, token: &Token) -> Result<Caller, Refused> {
+        let caller = |state: &RunState| {
+            let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone());
+            let pin = state.entrypoint();
+            Caller {
+                tenant: token.tenant.clone(),
+                subject: subject.unwrap_or_else(|| format!("execution/{}", token.run)),
+                correlation_id: pin.map_or_else(|| token.run.to_string(), |pin| pin.correlation_id.clone()),
+                dead_letter_grace_seconds: pin
+                    .map_or(pin::DEAD_LETTER_GRACE_SECONDS, |pin| pin.dead_letter_grace_seconds),
+            }
+        };
+        Ok(self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, caller).await?)
+    }
+
+    /// A chained invoke may also name an entrypoint by its address. What the caller did wrong fails the operation.
     async fn entrypoint_target(
         &self,
-        token: &Token,
+        caller: &Caller,
         address: &str,
         payload: Option<&str>,
         parent: ParentOperation,
     ) -> Result<Result<Spawn, ErrorObject>, Refused> {
         let wrong = |failure: &Failure| Ok(Err(failure.to_error()));
-        // The caller of a run calls on: what it starts is its own.
-        let caller = |state: &RunState| {
-            let pin = state.entrypoint();
-            let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone());
-            let correlation = pin.map(|pin| (pin.correlation_id.clone(), pin.dead_letter_grace_seconds));
-            (subject, correlation)
+        let loaded = match self.entrypoints.callable(&caller.tenant, &caller.subject, address).await? {
+            Ok(loaded) => loaded,
+            Err(failure) => return wrong(&failure),
         };
-        let (subject, correlation) = self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, caller).await?;
-        let subject = subject.unwrap_or_else(|| format!("execution/{}", token.run));
-        let found = self.entrypoints.find(&token.tenant, address).await?;
-        let Some(loaded) = found.filter(|loaded| loaded.is_seen_by(&token.tenant, &subject)) else {
-            return wrong(&errors::not_found(format!("there is no entrypoint `{address}`")));
-        };
-        if !servo_entrypoint::status::is_callable(loaded.status()) {
-            let status = loaded.status().as_str();
-            return wrong(&errors::not_active(format!("the entrypoint `{address}` is `{status}`")));
-        }
         let params = match serde_json::from_str(payload.unwrap_or("{}")) {
             Ok(params) => params,
             Err(error) => return wrong(&errors::bad_request(format!("the params are no JSON: {error}"))),
@@ -169,23 +177,34 @@ impl Executions {
             Ok(params) => serde_json::Value::Object(params).to_string(),
             Err(failure) => return wrong(&failure),
         };
-        let (correlation_id, grace) = correlation.unwrap_or_else(|| (token.run.to_string(), 86_400));
         let begin = Begin {
             loaded: &loaded,
-            tenant: token.tenant.clone(),
-            subject,
-            correlation_id,
+            tenant: caller.tenant.clone(),
+            subject: caller.subject.clone(),
+            correlation_id: caller.correlation_id.clone(),
             mode: InvocationMode::Async,
             params,
             seconds_max: u64::MAX,
-            dead_letter_grace_seconds: grace,
+            dead_letter_grace_seconds: caller.dead_letter_grace_seconds,
             parent: Some(parent),
             compensates: None,
             replay_of: None,
         };
-        let mut start = self.begin(begin).await?;
+        let mut start = match self.begin(begin).await {
+            Ok(start) => start,
+            Err(refused) if refused.name.status() >= 500 => return Err(refused),
+            Err(refused) => return wrong(&failure_of(refused)),
+        };
         let run_id = self.engine.ids().run_id(self.engine.now());
         start.start.name = run_id.to_string();
         Ok(Ok(Spawn { run_id, start: Box::new(start) }))
     }
+}
+
+/// Whose run checkpoints.
+struct Caller {
+    tenant: TenantId,
+    subject: String,
+    correlation_id: String,
+    dead_letter_grace_seconds: u64,
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use servo_canon::Digest;
-use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode, errors};
+use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode};
 use servo_machine::{Command, ExecutionCommand};
 use servo_model::execution::Execution;
 use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, Failure};
@@ -14,8 +14,8 @@ use servo_store::{DispatchRow, Fence, Scope};
 use super::inflight::Registered;
 use super::join;
 use crate::engine::{Error, Order, Patience};
-use crate::executions::Executions;
-use crate::serverless::Begin;
+use crate::executions::{Executions, Refused};
+use crate::serverless::{Begin, failure_of};
 
 pub(crate) async fn run(
     executions: Executions,
@@ -39,26 +39,32 @@ struct Undone {
     context: CompensationContext,
 }
 
-async fn compensate(executions: &Executions, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), Error> {
+/// Why it is tried again later.
+#[derive(Debug, thiserror::Error)]
+enum NotYet {
+    #[error(transparent)]
+    Engine(#[from] Error),
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+async fn compensate(executions: &Executions, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), NotYet> {
     let engine = executions.engine();
     if let Some(undone) = engine.view(&Scope::System, &row.run_id, undone).await?
         && let Err(failure) = start(executions, row, &undone).await?
     {
         tell(executions, row, failure.to_error()).await?;
     }
-    join::deliver(engine, row, fence, owner).await
+    Ok(join::deliver(engine, row, fence, owner).await?)
 }
 
 /// The inner error says why the run can never be undone.
-async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> Result<Result<(), Failure>, Error> {
-    let found = executions.entrypoints().find(&row.tenant, &undone.handler).await?;
-    let Some(loaded) = found else {
-        return Ok(Err(errors::not_found(format!("there is no entrypoint `{}`", undone.handler))));
+async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> Result<Result<(), Failure>, NotYet> {
+    let found = executions.entrypoints().callable(&row.tenant, &undone.subject, &undone.handler).await;
+    let loaded = match found.map_err(Error::from)? {
+        Ok(loaded) => loaded,
+        Err(failure) => return Ok(Err(failure)),
     };
-    if !servo_entrypoint::status::is_callable(loaded.status()) {
-        let (address, status) = (&undone.handler, loaded.status().as_str());
-        return Ok(Err(errors::not_active(format!("the entrypoint `{address}` is `{status}`"))));
-    }
     let params = serde_json::to_value(&undone.context).unwrap_or_default();
     if let Err(failure) = loaded.compiled.check_params(Some(&params)) {
         return Ok(Err(failure));
@@ -78,8 +84,8 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
     };
     let start = match executions.begin(begin).await {
         Ok(start) => start,
-        Err(refused) if refused.name.status() >= 500 => return Err(Error::Contention(0)),
-        Err(refused) => return Ok(Err(errors::not_found(refused.message))),
+        Err(refused) if refused.name.status() >= 500 => return Err(refused.into()),
+        Err(refused) => return Ok(Err(failure_of(refused))),
     };
     executions.engine().start_execution(start, Some(key(&row.tenant, row.run_id.as_str(), undone.round))).await?;
     Ok(Ok(()))

@@ -48,11 +48,11 @@ struct Prepared {
     payload: String,
     function: String,
     version: String,
-    /// Of the registration that the run is pinned to.
+    /// Of the function's registration that the run is pinned to.
     digest: Digest,
     durable: bool,
-    /// The registration of the entrypoint that this is a run of.
-    entrypoint: Option<String>,
+    /// The registration of the entrypoint that this is a run of, and its digest.
+    entrypoint: Option<(String, Digest)>,
     timeout: Duration,
     tenant_id: Option<String>,
     trace: Option<String>,
@@ -155,13 +155,15 @@ impl Invocation {
         } else {
             start.input.clone().unwrap_or_else(|| "null".to_owned())
         };
+        let registered = state.plan_ref.as_ref()?.sha256;
+        let pin = start.entrypoint.as_ref();
         Some(Prepared {
             payload,
             function: start.function.clone(),
             version: start.version.clone(),
-            digest: state.plan_ref.as_ref()?.sha256,
+            digest: pin.and_then(|pin| pin.function_digest).unwrap_or(registered),
             durable: start.durable,
-            entrypoint: start.entrypoint.as_ref().map(|pin| pin.id.clone()),
+            entrypoint: pin.map(|pin| (pin.id.clone(), registered)),
             timeout: time_left(execution),
             tenant_id: start.tenant_id.clone(),
             trace: start.trace.clone(),
@@ -169,9 +171,9 @@ impl Invocation {
     }
 
     /// The entrypoint that this is a run of.
-    async fn loaded(&self, id: Option<&str>) -> Result<Option<Arc<Loaded>>, Answer> {
-        let Some(id) = id else { return Ok(None) };
-        match self.executions.entrypoints().get(id).await {
+    async fn loaded(&self, pinned: Option<(String, Digest)>) -> Result<Option<Arc<Loaded>>, Answer> {
+        let Some((id, digest)) = pinned else { return Ok(None) };
+        match self.executions.entrypoints().pinned(&id, digest).await {
             Ok(Some(loaded)) => Ok(Some(loaded)),
             Ok(None) => {
                 let message = "the entrypoint is not registered any more";
@@ -204,7 +206,7 @@ impl Invocation {
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
         let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, trace } = prepared;
         let tenant = &self.row.tenant;
-        let loaded = match self.loaded(entrypoint.as_deref()).await {
+        let loaded = match self.loaded(entrypoint).await {
             Ok(loaded) => loaded,
             Err(answer) => return Some((answer, Used::default())),
         };

@@ -6,12 +6,13 @@ use servo_entrypoint::{
     BulkControl, BulkOutcome, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
     InvocationSignal, InvocationTimelineEvent, Page, PageQuery, RestRuntime, RuntimeErrorPayload, ServerlessRuntime,
-    StatusCount,
+    StatusCount, TimelineTail,
 };
 use servo_model::{Permission, RunId, SecurityContext};
 
 use super::control::Redrive;
-use super::{Answer, Serverless, internal, no_invocation, store_error};
+use super::timeline::Tail;
+use super::{Answer, Serverless, engine_error, internal, no_invocation, store_error};
 use crate::entrypoints::entrypoint_of;
 
 fn document(entrypoint: &Entrypoint) -> Answer<Value> {
@@ -98,7 +99,7 @@ impl ServerlessRuntime for Serverless {
     ) -> Result<Vec<InvocationTimelineEvent>, RuntimeErrorPayload> {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
-        self.timeline(&Self::scope(ctx), &run_id).await
+        self.timeline(&Self::scope(ctx), &run_id, usize::MAX).await
     }
 }
 
@@ -143,8 +144,28 @@ impl RestRuntime for Serverless {
         invocation_id: &InvocationId,
         page: PageQuery,
     ) -> Answer<Page<InvocationTimelineEvent>> {
-        let all = self.get_invocation_timeline(ctx, invocation_id).await?;
-        self.page_of(ctx, &format!("timeline|{invocation_id}"), &page, all)
+        Self::allow(ctx, Permission::RunsRead)?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        let what = format!("timeline|{invocation_id}");
+        let (_, start) = self.place(ctx, &what, &page)?;
+        // One more than the page says whether there is another.
+        let most = start.saturating_add(page.limit() as usize).saturating_add(1);
+        let told = self.timeline(&Self::scope(ctx), &run_id, most).await?;
+        self.page_of(ctx, &what, &page, told)
+    }
+
+    async fn follow_timeline(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &InvocationId,
+    ) -> Answer<Box<dyn TimelineTail>> {
+        Self::allow(ctx, Permission::RunsRead)?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        let scope = Self::scope(ctx);
+        let look = |state: &servo_model::RunState| state.entrypoint().map(|_| ());
+        let found = self.engine().view(&scope, &run_id, look).await.map_err(engine_error)?;
+        found.ok_or_else(no_invocation)?;
+        Ok(Box::new(Tail::new(self, &scope, &run_id)))
     }
 
     async fn count_invocations(

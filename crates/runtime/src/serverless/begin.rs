@@ -38,15 +38,20 @@ impl Executions {
         let traits = &definition.traits;
         let invalid = |invalid: servo_model::Invalid| Refused::invalid(invalid.to_string());
         // What an entrypoint refers to is pinned as well: its newest version now.
-        let (function, version, durable) = match loaded.refers_to() {
+        let (function, version, durable, function_digest) = match loaded.refers_to() {
             Some(reference) => {
                 let function = self.resolve(&loaded.tenant, reference, None).await?;
-                (function.name.to_string(), function.version.to_string(), function.spec.durable)
+                let (name, version) = (function.name.to_string(), function.version.to_string());
+                (name, version, function.spec.durable, Some(function.digest))
             }
-            None => (loaded.id.clone(), definition.version.clone(), loaded.kind == EntrypointType::Workflow),
+            None => {
+                let workflow = loaded.kind == EntrypointType::Workflow;
+                (loaded.id.clone(), definition.version.clone(), workflow, None)
+            }
         };
         let pin = pin::of(&loaded.entrypoint, begin.mode, &begin.correlation_id, begin.dead_letter_grace_seconds);
         let mut pin = pin.ok_or_else(|| Refused::invalid("the entrypoint is not registered"))?;
+        pin.function_digest = function_digest;
         pin.compensates.clone_from(&begin.compensates);
         pin.replay_of.clone_from(&begin.replay_of);
         let request_digest = Digest::of(begin.params.as_bytes());

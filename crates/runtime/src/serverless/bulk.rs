@@ -3,28 +3,27 @@
 use std::time::Duration;
 
 use servo_entrypoint::{
-    BulkControl, BulkOutcome, InvocationControlAction, InvocationStatus, Page, ValidationError, ValidationIssue,
+    BULK_ITEMS_MAX, BulkControl, BulkOutcome, InvocationControlAction, InvocationStatus, Page, ValidationError,
+    ValidationIssue,
 };
 use servo_model::SecurityContext;
 
 use super::control::Redrive;
 use super::{Answer, Serverless};
 
-/// Runs of one call.
-pub(super) const ITEMS_MAX: u32 = 1_000;
-
 impl Serverless {
     pub(super) async fn bulk(&self, ctx: &SecurityContext, request: BulkControl) -> Answer<Page<BulkOutcome>> {
-        if !(1..=ITEMS_MAX).contains(&request.max_items) {
-            let message = format!("one call takes 1 to {ITEMS_MAX} runs");
+        if !(1..=BULK_ITEMS_MAX).contains(&request.max_items) {
+            let message = format!("one call takes 1 to {BULK_ITEMS_MAX} runs");
             let issue = ValidationIssue::new("limit_exceeded", "$.max_items", message);
             return Err(ValidationError::new(vec![issue]).into());
         }
         let mut filter = request.filter.clone();
         filter.page.limit = Some(request.max_items);
-        // A bulk retry that asks for dead letters takes them back.
-        let dead = filter.status == Some(InvocationStatus::DeadLettered)
-            || filter.page.filter.as_ref().is_some_and(|filter| filter.names("status"));
+        // A bulk retry that asks for dead letters takes them back; one that only does not exclude them leaves them.
+        let asked = InvocationStatus::DeadLettered;
+        let dead = filter.status == Some(asked)
+            || filter.page.filter.as_ref().is_some_and(|filter| filter.asks_for("status", asked.as_str()));
         let redrive = if dead && request.action == InvocationControlAction::Retry { Redrive::Yes } else { Redrive::No };
         let (rows, page_info) = self.rows(ctx, &filter, request.max_items).await?;
         let pause = request.per_second.filter(|rate| *rate > 0).map(|rate| Duration::from_secs(1) / rate);

@@ -1,8 +1,8 @@
 //! Control of a run that is there: cancel, suspend, resume, retry, replay, and messages.
 
 use servo_entrypoint::{
-    InvocationControlAction as Action, InvocationRecord, InvocationSignal, ValidationError, ValidationIssue, control,
-    errors,
+    InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus, ValidationError,
+    ValidationIssue, control, errors,
 };
 use servo_machine::{Command, Refusal, Signal, SignalKind};
 use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
@@ -52,12 +52,14 @@ impl Serverless {
         if !redriven {
             control::check(&action, earlier.status, kind)?;
         }
+        // What opens a run again is a start of it.
+        let reopens = action == Action::Retry || earlier.status == InvocationStatus::Failed;
+        if reopens && action != Action::Replay {
+            self.check_again(ctx, &entrypoint).await?;
+        }
         match action {
             Action::Replay => self.replay(ctx, &run_id, &earlier, &entrypoint).await,
-            Action::Retry => {
-                self.check_again(ctx, &entrypoint).await?;
-                self.signal_run(ctx, &run_id, SignalKind::RetryRun).await
-            }
+            Action::Retry => self.signal_run(ctx, &run_id, SignalKind::RetryRun).await,
             Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel).await,
             Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause).await,
             Action::Resume => self.resume(ctx, &run_id).await,
@@ -78,11 +80,10 @@ impl Serverless {
         if !policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
-        let loaded = self.entrypoints().get(entrypoint).await.map_err(super::store_error)?;
+        let loaded = self.entrypoints().current(entrypoint).await.map_err(super::store_error)?;
+        let loaded = loaded.filter(|loaded| Self::sees(ctx, loaded));
         let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
-        // Its status may have changed since it was kept.
-        let loaded = self.visible(ctx, &loaded.entrypoint.entrypoint_id).await?;
-        Self::check_callable(&loaded)?;
+        loaded.check_callable()?;
         self.check_rate(ctx, &loaded).await?;
         self.check_quota(ctx, &policy).await?;
         let mode = loaded.entrypoint.definition.traits.default_invocation;

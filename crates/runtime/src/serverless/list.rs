@@ -11,7 +11,7 @@ use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{Permission, RunId, SecurityContext, TenantId, Timestamp};
 use servo_store::RunRow;
 use servo_store::entrypoints::EntrypointQuery;
-use servo_store::runs::{CompareOp, RunField, RunFilter, RunQuery, RunValue};
+use servo_store::runs::{CompareOp, RunField, RunFilter, RunOrder, RunQuery, RunValue};
 
 use super::{Answer, Serverless, engine_error, store_error};
 use crate::engine::Error;
@@ -50,6 +50,20 @@ impl Serverless {
         sealed.trim_end_matches('=').replace('+', "-").replace('/', "_")
     }
 
+    /// The digest of a list that is counted from its beginning, and where a page of it begins.
+    pub(super) fn place(&self, ctx: &SecurityContext, what: &str, page: &PageQuery) -> Answer<(Digest, usize)> {
+        let asked = Digest::of(format!("{what}|{:?}|{:?}", page.filter, page.order).as_bytes());
+        let wrong = |_| errors::bad_request("the cursor is not one of this list; begin again without it");
+        let start = match self.open(ctx, asked, page)? {
+            None => 0,
+            Some(mark) => {
+                let at: usize = mark.at.parse().map_err(wrong)?;
+                if mark.back { at.saturating_sub(page.limit() as usize) } else { at }
+            }
+        };
+        Ok((asked, start))
+    }
+
     /// A page of what is at hand as a whole.
     pub(super) fn page_of<T>(
         &self,
@@ -58,16 +72,8 @@ impl Serverless {
         page: &PageQuery,
         all: Vec<T>,
     ) -> Answer<Page<T>> {
-        let asked = Digest::of(format!("{what}|{:?}|{:?}", page.filter, page.order).as_bytes());
+        let (asked, start) = self.place(ctx, what, page)?;
         let limit = page.limit() as usize;
-        let wrong = || errors::bad_request("the cursor is not one of this list; begin again without it");
-        let start = match self.open(ctx, asked, page)? {
-            None => 0,
-            Some(mark) => {
-                let at: usize = mark.at.parse().map_err(|_| wrong())?;
-                if mark.back { at.saturating_sub(limit) } else { at }
-            }
-        };
         let total = all.len();
         let end = (start + limit).min(total);
         let items: Vec<T> = all.into_iter().skip(start).take(limit).collect();
@@ -96,7 +102,7 @@ impl Serverless {
             statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
             exclude_archived: filter.status.is_none() && !asks_archived,
             owner_type: filter.owner_type.map(|owner| owner.as_str().to_owned()),
-            subject: Some(ctx.subject.clone()),
+            subject: (!ctx.may(Permission::Platform)).then(|| ctx.subject.clone()),
             adapter: filter.runtime.clone(),
             tags: filter.tags.clone(),
             limit: ENTRYPOINTS_READ,
@@ -160,28 +166,30 @@ impl Serverless {
         if filter.tenant_id.as_deref().is_some_and(|tenant| tenant != ctx.tenant.as_str()) {
             return Ok(none);
         }
-        let oldest_first = oldest_first(filter.page.order.as_ref())?;
+        let Sorting { by_status, ascending } = sorting(filter.page.order.as_ref())?;
         // Pages may have different sizes; the list is the same.
         let page = PageQuery { cursor: None, limit: None, ..filter.page.clone() };
         let asked = Digest::of(format!("{:?}", InvocationListFilter { page, ..filter.clone() }).as_bytes());
         let mark = self.open(ctx, asked, &filter.page)?;
         let back = mark.as_ref().is_some_and(|mark| mark.back);
-        let after = match &mark {
-            None => None,
-            Some(mark) => Some(RunId::parse(&mark.at).map_err(|_| errors::bad_request("the cursor cannot be read"))?),
+        let (status, after) = match &mark {
+            None => (None, None),
+            Some(mark) => read_place(&mark.at).ok_or_else(|| errors::bad_request("the cursor cannot be read"))?,
         };
+        let order = if by_status { RunOrder::Visible { after: status } } else { RunOrder::RunId };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
-        let query = RunQuery { oldest_first: oldest_first != back, after, limit: limit + 1, ..query };
+        let query = RunQuery { order, oldest_first: ascending != back, after, limit: limit + 1, ..query };
         let mut rows = self.engine().store().list_runs(&Self::scope(ctx), &query).await.map_err(store_error)?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         if back {
             rows.reverse();
         }
-        let (first, last) = (rows.first().map(|row| row.run_id.clone()), rows.last().map(|row| row.run_id.clone()));
+        let place = |row: &RunRow| format!("{} {}", row.visible.as_str(), row.run_id);
+        let (first, last) = (rows.first().map(place), rows.last().map(place));
         // Whoever came from a page has one on that side.
         let (before, behind) = if back { (more, true) } else { (mark.is_some(), more) };
-        let cursor = |at: Option<RunId>, back: bool| at.map(|at| self.close(ctx, asked, back, at.as_str()));
+        let cursor = |at: Option<String>, back: bool| at.map(|at| self.close(ctx, asked, back, &at));
         let page_info = PageInfo {
             next_cursor: cursor(last, false).filter(|_| behind),
             prev_cursor: cursor(first, true).filter(|_| before),
@@ -293,8 +301,7 @@ impl Serverless {
         Ok(RunFilter::Compare { field, op, value })
     }
 
-    /// By status, of what the filter finds. Without conditions but the entrypoint these are counters; otherwise what the
-    /// filter finds is counted, up to a limit.
+    /// By status, of all or of one entrypoint: counters that the store keeps. Other conditions are refused.
     pub(super) async fn counts(
         &self,
         ctx: &SecurityContext,
@@ -325,15 +332,37 @@ impl Serverless {
     }
 }
 
-/// Runs are ordered by their ids, which are ordered by time.
-fn oldest_first(order: Option<&OrderBy>) -> Answer<bool> {
-    let Some(first) = order.and_then(|order| order.keys().first()) else { return Ok(false) };
-    match first.field.name {
-        "created_at" | "invocation_id" | "id" => Ok(first.direction == Direction::Asc),
-        other => Err(errors::bad_request(format!(
-            "invocations are ordered by `created_at` or `invocation_id` first, not by `{other}`"
-        ))),
+/// A run's place in a list: its status, which counts where that is the order, and its id.
+fn read_place(text: &str) -> Option<(Option<InvocationStatus>, Option<RunId>)> {
+    let (status, run_id) = text.split_once(' ')?;
+    Some((Some(InvocationStatus::parse(status)?), Some(RunId::parse(run_id).ok()?)))
+}
+
+/// What an index can serve.
+struct Sorting {
+    /// Otherwise by id, which is by time.
+    by_status: bool,
+    ascending: bool,
+}
+
+fn sorting(order: Option<&OrderBy>) -> Answer<Sorting> {
+    let by_id = |name: &str| matches!(name, "created_at" | "invocation_id" | "id");
+    let keys = order.map(OrderBy::keys).unwrap_or_default();
+    let Some(first) = keys.first() else { return Ok(Sorting { by_status: false, ascending: false }) };
+    let by_status = first.field.name == "status";
+    // Ids break ties, in the direction of the whole.
+    let rest = keys.iter().skip(usize::from(by_status));
+    let is_served = if by_status {
+        rest.into_iter().all(|key| by_id(key.field.name) && key.direction == first.direction)
+    } else {
+        by_id(first.field.name)
+    };
+    if is_served {
+        return Ok(Sorting { by_status, ascending: first.direction == Direction::Asc });
     }
+    Err(errors::bad_request(
+        "invocations are ordered by `created_at` or `invocation_id`, or by `status` and then one of these in the same direction",
+    ))
 }
 
 /// An entrypoint as filters see it.

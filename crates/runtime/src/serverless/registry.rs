@@ -13,7 +13,7 @@ use servo_store::Scope;
 use servo_store::entrypoints::EntrypointRow;
 
 use super::{Answer, LAMBDA, Serverless, internal, no_entrypoint, store_error};
-use crate::entrypoints::{Loaded, entrypoint_of};
+use crate::entrypoints::{Loaded, entrypoint_of, owner_of};
 
 /// What the registry knows about the entrypoints that a definition names, looked up before it is checked.
 struct Known {
@@ -35,7 +35,7 @@ impl Serverless {
     /// Who may see an entrypoint: its owner, its tenant, or everybody. What is shared beyond that is an access-control
     /// integration's to say.
     pub(super) fn sees(ctx: &SecurityContext, loaded: &Loaded) -> bool {
-        access::sees(ctx, &loaded.entrypoint.definition.owner)
+        access::sees(ctx, &loaded.owner)
     }
 
     pub(super) async fn validate(
@@ -45,26 +45,28 @@ impl Serverless {
         own: Option<&str>,
     ) -> Answer<Validated> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
+        let tenant = owner_tenant(ctx, &document);
         let outline = Outline::of(&document);
         let mut known = Known { handlers: BTreeMap::new(), taken: false };
         for address in outline.handlers() {
-            let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
+            let found = self.entrypoints().find(&tenant, address).await.map_err(store_error)?;
             if let Some(loaded) = found.filter(|loaded| Self::sees(ctx, loaded)) {
                 let params = loaded.entrypoint.definition.schema.params.clone();
                 known.handlers.insert(address.to_owned(), Handler { status: loaded.status(), params });
             }
         }
         if let Some(address) = outline.address {
-            let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
+            let found = self.engine().store().find_entrypoint(&tenant, address).await.map_err(store_error)?;
             known.taken = found.is_some_and(|row| Some(row.id.as_str()) != own);
         }
         let sources = match outline.code {
             Some((language, source)) => self.platform.sources.check(language, source).await,
             None => Vec::new(),
         };
-        let referred = self.referred(ctx, &outline).await?;
+        let referred = self.referred(&tenant, &outline).await?;
+        let beside: Vec<_> = referred.into_iter().chain(checkpointing(&document)).collect();
         let adapters: Vec<&str> = self.platform.adapters.iter().map(String::as_str).collect();
-        let policy = self.policy(&ctx.tenant);
+        let policy = self.policy(&tenant);
         let validation = Validation {
             ctx,
             policy: &policy,
@@ -73,25 +75,22 @@ impl Serverless {
             limiters: &self.platform.limiters,
             lookup: &known,
         };
-        match (validation.check(document, &sources), referred) {
-            (checked, None) => checked,
-            (Ok(_), Some(issue)) => Err(ValidationError::new(vec![issue]).into()),
-            (Err(failure), Some(issue)) => match ValidationError::of(&failure) {
-                Some(mut error) => {
-                    error.issues.push(issue);
-                    Err(ValidationError::new(error.issues).into())
-                }
+        match validation.check(document, &sources) {
+            checked if beside.is_empty() => checked,
+            Ok(_) => Err(ValidationError::new(beside).into()),
+            Err(failure) => match ValidationError::of(&failure) {
+                Some(error) => Err(ValidationError::new(error.issues.into_iter().chain(beside).collect()).into()),
                 None => Err(failure),
             },
         }
     }
 
-    /// An entrypoint that refers to a function: there is such a function, and it is of the entrypoint's kind.
-    async fn referred(&self, ctx: &SecurityContext, outline: &Outline<'_>) -> Answer<Option<ValidationIssue>> {
+    /// An entrypoint that refers to a function: its owner has such a function, and it is of the entrypoint's kind.
+    async fn referred(&self, tenant: &TenantId, outline: &Outline<'_>) -> Answer<Option<ValidationIssue>> {
         const PATH: &str = "$.implementation.adapter_ref.definition_id";
         let (Some(reference), Some(LAMBDA)) = (outline.definition_id, outline.adapter) else { return Ok(None) };
-        match self.executions.resolve(&ctx.tenant, reference, None).await {
-            Err(refused) if refused.name.status() >= 500 => Err(super::refused(refused)),
+        match self.executions.resolve(tenant, reference, None).await {
+            Err(refused) if refused.name.status() >= 500 => Err(super::failure_of(refused)),
             Err(refused) => {
                 let issue = ValidationIssue::new("unknown_reference", PATH, refused.message);
                 Ok(Some(issue.suggest("register the function first: servo functions register")))
@@ -110,9 +109,9 @@ impl Serverless {
     }
 
     pub(super) async fn register(&self, ctx: &SecurityContext, document: Value) -> Answer<Entrypoint> {
+        let tenant = owner_tenant(ctx, &document);
         let validated = self.validate(ctx, document, None).await?;
-        let policy = self.policy(&ctx.tenant);
-        let tenant = owner_tenant(ctx, &validated.entrypoint);
+        let policy = self.policy(&tenant);
         let definitions = self.engine().store().count_entrypoints(&tenant).await.map_err(store_error)?;
         if definitions >= policy.quotas.max_definitions {
             return Err(errors::quota_exceeded(format!(
@@ -160,12 +159,14 @@ impl Serverless {
     /// The row behind an address, if the caller may see it.
     pub(super) async fn entrypoint_row(&self, ctx: &SecurityContext, address: &str) -> Answer<EntrypointRow> {
         let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
-        found.filter(|row| sees_row(ctx, row)).ok_or_else(|| no_entrypoint(address))
+        let row = found.ok_or_else(|| no_entrypoint(address))?;
+        let owner = owner_of(&row).map_err(store_error)?;
+        if access::sees(ctx, &owner) { Ok(row) } else { Err(no_entrypoint(address)) }
     }
 
-    /// Changes belong to the owner's tenant; the platform's entrypoints to the platform.
+    /// Changes belong to the owner; the platform's entrypoints to the platform.
     fn may_change(ctx: &SecurityContext, row: &EntrypointRow) -> Answer<()> {
-        if row.tenant == ctx.tenant && row.owner_type != OwnerType::System.as_str() || ctx.may(Permission::Platform) {
+        if access::manages(ctx, &owner_of(row).map_err(store_error)?) {
             return Ok(());
         }
         Err(errors::forbidden("the platform manages this entrypoint"))
@@ -237,13 +238,20 @@ impl Serverless {
         Self::allow(ctx, Permission::DefinitionsRead)?;
         let scope = Scope::Tenant(ctx.tenant.clone());
         let found = self.engine().store().get_entrypoint(&scope, id).await.map_err(store_error)?;
-        let found = found.filter(|row| sees_row(ctx, row));
-        found.map(|row| row.address).ok_or_else(|| errors::not_found(format!("there is no entrypoint `{id}`")))
+        let row = found.ok_or_else(|| no_entrypoint(id))?;
+        let owner = owner_of(&row).map_err(store_error)?;
+        if access::sees(ctx, &owner) { Ok(row.address) } else { Err(no_entrypoint(id)) }
     }
 }
 
-fn sees_row(ctx: &SecurityContext, row: &EntrypointRow) -> bool {
-    row.owner_type != OwnerType::User.as_str() || row.owner_id == ctx.subject
+/// Every adapter that is here records each step as it ends. Strategies that promise less would be believed, so they are refused.
+fn checkpointing(document: &Value) -> Option<ValidationIssue> {
+    const PATH: &str = "$.traits.workflow.checkpointing.strategy";
+    let strategy = document.pointer("/traits/workflow/checkpointing/strategy").and_then(Value::as_str)?;
+    matches!(strategy, "manual" | "disabled").then(|| {
+        let message = format!("no adapter here runs workflows with `{strategy}` checkpointing: each step is recorded");
+        ValidationIssue::new("not_allowed", PATH, message).suggest("use `automatic`, or leave it out")
+    })
 }
 
 fn moved(error: servo_store::Error) -> RuntimeErrorPayload {
@@ -256,10 +264,15 @@ fn moved(error: servo_store::Error) -> RuntimeErrorPayload {
     }
 }
 
-/// What the platform provides belongs to no tenant.
-fn owner_tenant(ctx: &SecurityContext, entrypoint: &Entrypoint) -> TenantId {
-    match entrypoint.definition.owner.owner_type {
-        OwnerType::System => TenantId::system(),
-        OwnerType::User | OwnerType::Tenant => ctx.tenant.clone(),
+/// Where a definition belongs: to the caller's tenant, or where the platform puts it. What the platform provides belongs to no
+/// tenant.
+fn owner_tenant(ctx: &SecurityContext, document: &Value) -> TenantId {
+    let owner = |name: &str| document.get("owner").and_then(|owner| owner.get(name)).and_then(Value::as_str);
+    if !ctx.may(Permission::Platform) {
+        return ctx.tenant.clone();
     }
+    if owner("owner_type") == Some(OwnerType::System.as_str()) {
+        return TenantId::system();
+    }
+    owner("tenant_id").and_then(|tenant| TenantId::parse(tenant).ok()).unwrap_or_else(|| ctx.tenant.clone())
 }

@@ -10,13 +10,13 @@ use servo_entrypoint::validate::mode;
 use servo_entrypoint::{
     InvocationMetrics, InvocationMode, InvocationObservability, InvocationRecord, InvocationRequest, InvocationResult,
     InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
-    errors, status,
+    errors,
 };
 use servo_model::{Permission, RunId, RunState, SecurityContext};
 use servo_store::Scope;
 
 use super::record::{is_settled, record};
-use super::{Answer, Begin, Serverless, engine_error, internal, no_entrypoint, refused, store_error};
+use super::{Answer, Begin, Serverless, engine_error, failure_of, internal, no_entrypoint, store_error};
 use crate::engine::Error;
 use crate::entrypoints::Loaded;
 
@@ -43,7 +43,8 @@ impl Serverless {
             Some(key) => {
                 let definition = &checked.loaded.entrypoint;
                 let version = &definition.definition.version;
-                let key = Key::new(ctx, checked.loaded.owner, &definition.entrypoint_id, version, check_key(key)?);
+                let key =
+                    Key::new(ctx, checked.loaded.owner.owner_type, &definition.entrypoint_id, version, check_key(key)?);
                 Some(key.digest())
             }
         };
@@ -65,7 +66,7 @@ impl Serverless {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
         let loaded = self.visible(ctx, &request.entrypoint_id).await?;
-        Self::check_callable(&loaded)?;
+        loaded.check_callable()?;
         let mode = mode(&loaded.entrypoint.definition.traits, request.mode);
         let params = loaded.compiled.check_params(Some(&request.params).filter(|params| !params.is_null()));
         let (mode, params) = match (mode, params) {
@@ -82,14 +83,6 @@ impl Serverless {
     pub(super) async fn visible(&self, ctx: &SecurityContext, address: &str) -> Answer<Arc<Loaded>> {
         let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
         found.filter(|loaded| Self::sees(ctx, loaded)).ok_or_else(|| no_entrypoint(address))
-    }
-
-    pub(super) fn check_callable(loaded: &Loaded) -> Answer<()> {
-        if status::is_callable(loaded.status()) {
-            return Ok(());
-        }
-        let (address, status) = (&loaded.entrypoint.entrypoint_id, loaded.status().as_str());
-        Err(errors::not_active(format!("the entrypoint `{address}` is `{status}` and cannot be called")))
     }
 
     pub(super) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Answer<()> {
@@ -113,9 +106,8 @@ impl Serverless {
         if busy < most {
             return Ok(());
         }
-        let mut failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
-        failure.details.insert("retry_after_seconds".to_owned(), 1.into());
-        Err(failure)
+        let failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
+        Err(errors::with_wait(failure, 1))
     }
 
     /// What an earlier start under the same key answers this one with, if it still counts.
@@ -177,7 +169,7 @@ impl Serverless {
             compensates: None,
             replay_of,
         };
-        let start = self.executions.begin(begin).await.map_err(refused)?;
+        let start = self.executions.begin(begin).await.map_err(failure_of)?;
         let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {
             Error::RequestMismatch => {
                 let issue = ValidationIssue::new("idempotency_mismatch", "$.params", "another start has this key");
@@ -190,22 +182,28 @@ impl Serverless {
 
     /// The run as it is now; a synchronous caller gets it when it has ended or waits.
     async fn answer(&self, ctx: &SecurityContext, mode: InvocationMode, run_id: &RunId) -> Answer<InvocationRecord> {
-        let engine = self.engine();
+        let (engine, scope) = (self.engine(), Self::scope(ctx));
+        if mode == InvocationMode::Async {
+            return self.read(&scope, run_id).await;
+        }
         let listener = engine.listen_for_end(run_id);
         let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
+        // A record holds params and result, which may be large; only the last look needs it.
+        let look = |state: &RunState| state.entrypoint().map(|_| state.visible());
         loop {
-            let record = self.read(&Self::scope(ctx), run_id).await?;
-            if mode == InvocationMode::Async || is_settled(record.status) {
-                return Ok(record);
+            let status = engine.view(&scope, run_id, look).await.map_err(engine_error)?;
+            if status.is_none_or(is_settled) {
+                break;
             }
             tokio::select! {
                 biased;
                 () = listener.rung() => {}
                 // A suspension, or an end on another node, rings no bell here.
                 () = engine.clock().sleep(engine.config().poll()) => {}
-                () = &mut deadline => return Ok(record),
+                () = &mut deadline => break,
             }
         }
+        self.read(&scope, run_id).await
     }
 
     pub(super) async fn read(&self, scope: &Scope, run_id: &RunId) -> Answer<InvocationRecord> {

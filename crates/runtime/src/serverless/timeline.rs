@@ -1,7 +1,8 @@
 //! What happened to a run, for people: computed from its log when it is read.
 
+use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use servo_entrypoint::{InvocationStatus, InvocationTimelineEvent, TimelineEventType as T};
+use servo_entrypoint::{InvocationStatus, InvocationTimelineEvent, TimelineEventType as T, TimelineTail};
 use servo_model::event::{EventBody as B, HandlerStatus};
 use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType};
@@ -17,29 +18,57 @@ const READ: u32 = 500;
 const EVENTS_MAX: usize = 100_000;
 
 impl Serverless {
-    pub(super) async fn timeline(&self, scope: &Scope, run_id: &RunId) -> Answer<Vec<InvocationTimelineEvent>> {
-        let mut teller = Teller::new(run_id.clone());
-        let mut after = 0;
-        loop {
-            let page =
-                self.engine().store().read_run(scope, run_id, after, READ).await.map_err(|error| match error {
-                    servo_store::Error::NotFound => no_invocation(),
-                    other => store_error(other),
-                })?;
-            let Some(last) = page.events.last() else { break };
-            after = last.run_seq;
-            for stored in &page.events {
-                teller.tell(&stored.decode().map_err(|invalid| internal(&invalid))?);
-            }
-            if teller.told.len() > EVENTS_MAX {
-                break;
-            }
+    /// Its first events, at least `most` of them if there are so many.
+    pub(super) async fn timeline(
+        &self,
+        scope: &Scope,
+        run_id: &RunId,
+        most: usize,
+    ) -> Answer<Vec<InvocationTimelineEvent>> {
+        let mut tail = Tail::new(self, scope, run_id);
+        while tail.read_on().await? && tail.teller.told.len() < most.min(EVENTS_MAX) {}
+        Ok(tail.teller.told)
+    }
+}
+
+/// A place in a run's log, with what was told up to it. Going on reads only what is behind that place.
+pub(super) struct Tail {
+    serverless: Serverless,
+    scope: Scope,
+    run_id: RunId,
+    after: u64,
+    teller: Teller,
+}
+
+impl Tail {
+    pub(super) fn new(serverless: &Serverless, scope: &Scope, run_id: &RunId) -> Self {
+        let teller = Teller::new(run_id.clone());
+        Self { serverless: serverless.clone(), scope: scope.clone(), run_id: run_id.clone(), after: 0, teller }
+    }
+
+    /// Tells the next events of the log; false at its head.
+    async fn read_on(&mut self) -> Answer<bool> {
+        let store = self.serverless.engine().store();
+        let page = store.read_run(&self.scope, &self.run_id, self.after, READ).await.map_err(|error| match error {
+            servo_store::Error::NotFound => no_invocation(),
+            other => store_error(other),
+        })?;
+        for stored in &page.events {
+            self.teller.tell(&stored.decode().map_err(|invalid| internal(&invalid))?);
+            self.after = stored.run_seq;
         }
-        let Teller { state, told, .. } = teller;
-        if state.entrypoint().is_none() {
+        if self.teller.state.entrypoint().is_none() && self.after >= page.head_seq {
             return Err(no_invocation());
         }
-        Ok(told)
+        Ok(!page.events.is_empty() && self.after < page.head_seq)
+    }
+}
+
+#[async_trait]
+impl TimelineTail for Tail {
+    async fn news(&mut self) -> Answer<(Vec<InvocationTimelineEvent>, InvocationStatus)> {
+        while self.read_on().await? && self.teller.told.is_empty() {}
+        Ok((std::mem::take(&mut self.teller.told), self.teller.state.visible()))
     }
 }
 

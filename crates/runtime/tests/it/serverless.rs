@@ -1,6 +1,10 @@
 //! Entrypoints and their invocations under the simulator: the real engine and its loops, virtual time, handlers of the test.
 
+mod bulk;
+mod caching;
 mod compensation;
 mod lifecycle;
+mod owners;
+mod published;
 mod starts;
 mod support;

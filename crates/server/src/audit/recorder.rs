@@ -64,7 +64,7 @@ impl Recorder {
         }
     }
 
-    /// Nobody waits for these, and there may be many.
+    /// Of what was refused or failed: nobody waits for these, and there may be many.
     pub(crate) fn denied(&self, entry: AuditEntry) {
         let Some(entry) = self.throttle.admit(entry) else { return };
         if let Err(mpsc::error::TrySendError::Full(Item::Entry(entry))) =
@@ -72,10 +72,6 @@ impl Recorder {
         {
             self.throttle.count(*entry);
         }
-    }
-
-    pub(crate) fn failed(&self, entry: AuditEntry) {
-        self.denied(entry);
     }
 
     /// Returns when everything that was recorded before is written.

@@ -88,6 +88,9 @@ fn own() -> Vec<(&'static str, Value)> {
                     "tenant_id": text(), "status": {"type": "string", "enum": statuses}, "mode": {"type": "string", "enum": ["sync", "async"]},
                     "params": {"type": ["object", "null"]}, "result": {"type": ["object", "null"]}, "error": {"type": ["object", "null"]},
                     "timestamps": {"type": "object"}, "observability": {"type": "object"},
+                    "blocked_by": {"type": "array", "description": "Why it does not go on.", "items": {"type": "object", "required": ["cause"],
+                        "properties": {"cause": text(), "name": text(), "invocation_id": text(), "until": {"type": "string", "format": "date-time"}}}},
+                    "earliest_at": {"type": ["string", "null"], "format": "date-time", "description": "When it can move at the earliest."},
                     "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}}),
         ),
         (
@@ -108,6 +111,7 @@ fn own() -> Vec<(&'static str, Value)> {
                 "filter": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "As `$filter` of the list."},
                 "max_items": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 100},
                 "per_second": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000},
+                "cursor": {"type": ["string", "null"], "description": "The `next_cursor` of the call before."},
                 "dry_run": {"type": ["boolean", "null"], "default": false}}}),
         ),
         (

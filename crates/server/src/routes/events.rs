@@ -1,6 +1,5 @@
 //! A run's events: a page of them, or all as they come.
 
-mod hidden;
 mod stream;
 
 use axum::Json as Body;
@@ -9,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
 use serde_json::value::RawValue;
-use servo_model::{Permission, codes};
+use servo_model::codes;
 use servo_wire::v1::EventPage;
 
 use stream::RunEvents;
@@ -20,6 +19,7 @@ use crate::app::App;
 use crate::auth::Viewer;
 use crate::error::{Answer, ApiError};
 use crate::params::{Params, RunPath};
+use crate::payloads::Payloads;
 use crate::sse;
 
 pub(crate) async fn read(
@@ -33,30 +33,24 @@ pub(crate) async fn read(
     let limit = params.limit()?;
     params.done()?;
     let scope = scope(&principal);
-    let payloads = principal.may(Permission::PayloadsRead);
     if wants_stream(&headers) {
         expect_run(&app, &principal, &run_id).await?;
         let after = last_event_id(&headers)?.unwrap_or(after);
         let store = app.runtime.engine().store().clone();
-        return sse::follow(&app, RunEvents { store, scope, run_id, after, payloads });
+        return sse::follow(&app, RunEvents { store, scope, run_id, after, shown: Payloads::of(&principal) });
     }
     let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
-    let raw = |event: &servo_store::StoredEvent| {
+    let shown = Payloads::of(&principal);
+    let document = |event: &servo_store::StoredEvent| {
         let damaged = |error| ApiError::new(codes::STORE_CORRUPT).cause(error);
-        RawValue::from_string(document(event, payloads)).map_err(damaged)
+        RawValue::from_string(shown.event(event)).map_err(damaged)
     };
     let answer = EventPage {
         next_after: page.events.last().map_or(after, |last| last.run_seq),
-        events: page.events.iter().map(raw).collect::<Result<_, _>>()?,
+        events: page.events.iter().map(document).collect::<Result<_, _>>()?,
         last_event_seq: page.head_seq,
     };
     Ok(Body(answer).into_response())
-}
-
-/// An event as its reader may see it.
-fn document(event: &servo_store::StoredEvent, payloads: bool) -> String {
-    let whole = event.doc().to_json();
-    if payloads { whole } else { hidden::without_payloads(&whole) }
 }
 
 pub(super) fn wants_stream(headers: &HeaderMap) -> bool {

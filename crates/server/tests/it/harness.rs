@@ -14,11 +14,9 @@ use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shu
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources, Tls};
-use servo_store::Store;
-use servo_store::mem::MemStore;
-use servo_store_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
+use crate::backend::Backend;
 use crate::lint;
 
 /// What a test may want different.
@@ -31,8 +29,7 @@ pub(crate) struct Options {
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Arc<dyn Handlers>,
-    /// On SQLite instead of the memory store.
-    pub(crate) sqlite: bool,
+    pub(crate) backend: Backend,
     /// What the serverless runtime is told differently.
     pub(crate) platform: fn(&mut Platform),
 }
@@ -51,7 +48,7 @@ impl Default for Options {
             tls: None,
             clock: Arc::new(SystemClock),
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
-            sqlite: false,
+            backend: Backend::here(),
             platform: |_| {},
         }
     }
@@ -94,11 +91,7 @@ impl Server {
     pub(crate) async fn with(options: Options) -> Self {
         let clock = options.clock.clone();
         let (limits, time) = (options.runtime.limits.clone(), Arc::new(move || clock.now()));
-        let store: Arc<dyn Store> = if options.sqlite {
-            Arc::new(SqliteStore::ephemeral(limits, time).unwrap())
-        } else {
-            Arc::new(MemStore::new(time, limits, [7; 32]))
-        };
+        let store = options.backend.open(limits, time).await;
         let tasks = Tasks::on_tokio();
         let runtime = Runtime::start(Parts {
             store,

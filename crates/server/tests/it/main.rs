@@ -1,8 +1,10 @@
-//! The HTTP surface, tested over real connections against a runtime on the memory store. Every answer passes the linter
+//! The HTTP surface, tested over real connections against a runtime on the memory store, and for the
+//! serverless API on each store. Every answer passes the linter
 //! in `harness`.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
 mod audit;
+mod backend;
 mod bad_input;
 mod channel;
 mod console;

@@ -32,6 +32,7 @@ pub(super) fn pin(kind: EntrypointKind) -> EntrypointPin {
         dead_letter_grace_seconds: 100,
         correlation_id: "c".to_owned(),
         memory_limit_mb: 128,
+        function_digest: None,
         compensates: None,
         replay_of: None,
     }
@@ -90,7 +91,7 @@ fn a_run_is_queued_until_it_is_called() {
     assert_eq!(world.state.visible(), S::Succeeded);
 }
 
-/// SR-045, SR-051, SR-054, SR-055: a function is tried again as a whole, stays running meanwhile, and ends with its last error.
+/// SR-045, SR-051, SR-055: a function is tried again as a whole, stays running meanwhile, and ends with its last error.
 #[test]
 fn a_function_is_tried_again_by_its_policy() {
     let mut world = function();
@@ -198,7 +199,7 @@ fn a_failed_run_rests_and_is_then_a_dead_letter() {
     assert!(world.tick().is_empty(), "once");
 }
 
-/// SR-134, SR-389, SR-398: a retry queues the same run, which forgets its end and its attempts.
+/// SR-134, SR-389: a retry queues the same run, which forgets its end and its attempts.
 #[test]
 fn a_failed_run_is_tried_again() {
     let mut world = function();
@@ -216,7 +217,7 @@ fn a_failed_run_is_tried_again() {
     assert!(signal(&mut world, SignalKind::RetryRun).is_err(), "only what has failed");
 }
 
-/// SR-230: what a workflow has done stands; what failed is done anew, also under the same operation ids.
+/// What a workflow has done stands; what failed is done anew, also under the same operation ids.
 #[test]
 fn a_retried_workflow_goes_on_behind_its_last_success() {
     let mut world = workflow(|_| {});
@@ -287,7 +288,7 @@ fn a_run_is_undone_by_the_handler_of_its_end() {
     }
 }
 
-/// SR-138, SR-139, SR-146, SR-185: undone, or given up; told twice is told once; and nobody interferes.
+/// SR-138, SR-139, SR-146: undone, or given up; told twice is told once; and nobody interferes.
 #[test]
 fn undoing_ends_well_or_as_a_dead_letter() {
     let undoing = || {

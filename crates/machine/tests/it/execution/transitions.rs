@@ -1,8 +1,9 @@
 //! The published status machine of invocations, held against every event of every world of these tests.
 
-use servo_machine::{Answer, Command, Signal, SignalKind};
+use servo_machine::{Answer, Command, ExecutionCommand, Signal, SignalKind};
 use servo_model::invocation::{EntrypointKind, ErrorCategory, InvocationStatus as S};
-use servo_model::{RunState, SignalId, StepId};
+use servo_model::operation::ErrorObject;
+use servo_model::{RunId, RunState, SignalId, StepId};
 
 use super::entrypoint::{failed, function, workflow};
 use super::world::{World, wait};
@@ -54,6 +55,12 @@ fn in_every_status() -> Vec<World> {
         send(&mut world, SignalKind::Cancel);
         worlds.push(world);
     }
+    for error in [None, Some(ErrorObject::new("No", "no"))] {
+        let mut world = workflow(|pin| pin.on_failure = Some("gts.h".to_owned()));
+        world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+        world.run(ExecutionCommand::Compensated { run_id: RunId::parse("inv_2").ok(), error }).unwrap();
+        worlds.push(world);
+    }
     let mut world = workflow(|_| {});
     world.checkpoint(vec![wait("w", 10)]).unwrap();
     world.answer(Answer::Pending).unwrap();
@@ -89,7 +96,9 @@ fn nothing_outside_the_table_happens() {
         ]
     };
     let worlds = in_every_status().len();
-    assert!(worlds > 15);
+    for status in S::ALL {
+        assert!(in_every_status().iter().any(|world| world.state.visible() == status), "no world is {status:?}");
+    }
     for number in 0..worlds {
         for first in kinds() {
             for second in kinds() {

@@ -70,7 +70,7 @@ fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
     )
 }
 
-/// SR-103, SR-105, SR-106, SR-107, SR-108, SR-110, SR-111, SR-114, SR-135, SR-138, SR-183, SR-231: the handler gets the whole context, as a run of its own.
+/// SR-103, SR-105, SR-106, SR-107, SR-108, SR-110, SR-111, SR-114, SR-135, SR-138, SR-183, SR-185, SR-231: the handler gets the whole context, as a run of its own.
 #[test]
 fn a_failed_workflow_is_undone() {
     let bed = Bed::new(21);
@@ -92,8 +92,10 @@ fn a_failed_workflow_is_undone() {
     assert_eq!(context.invocation_metadata.tenant_id, "default");
     assert_eq!(context.invocation_metadata.correlation_id.as_deref(), Some("c-ada"));
     assert!(context.invocation_metadata.started_at.is_some());
-    let told = bed.timeline(&id);
-    assert!(told.ends_with(&[T::Failed, T::CompensationStarted, T::CompensationCompleted]), "{told:?}");
+    let told = bed.told(&id);
+    let ends =
+        [(T::Failed, S::Failed), (T::CompensationStarted, S::Compensating), (T::CompensationCompleted, S::Compensated)];
+    assert!(told.ends_with(&ends), "{told:?}");
 }
 
 /// SR-119, SR-139, SR-185: a handler that fails, or cannot be called any more, leaves a dead letter.
@@ -108,8 +110,13 @@ fn what_cannot_be_undone_is_a_dead_letter() {
         }
         let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
         bed.until(&id, S::DeadLettered);
-        let told = bed.timeline(&id);
-        assert!(told.ends_with(&[T::CompensationStarted, T::CompensationFailed, T::DeadLettered]), "{told:?}");
+        let told = bed.told(&id);
+        let ends = [
+            (T::CompensationStarted, S::Compensating),
+            (T::CompensationFailed, S::Compensating),
+            (T::DeadLettered, S::DeadLettered),
+        ];
+        assert!(told.ends_with(&ends), "{told:?}");
         assert_eq!(bed.control(&id, Action::Cancel).unwrap_err().error_type_id, errors::CONFLICT);
     }
 }
@@ -161,5 +168,104 @@ fn handlers_are_checked_when_a_workflow_is_registered() {
         assert_eq!(failure.error_type_id, errors::VALIDATION, "{handler}");
         let issues = failure.details["issues"].as_array().unwrap();
         assert_eq!(issues[0]["location"]["path"], "$.traits.workflow.compensation.on_failure", "{issues:?}");
+    }
+}
+
+/// Who started the run is who undoes it: a handler that belongs to somebody else is not there for it.
+#[test]
+fn a_handler_of_somebody_else_is_not_called() {
+    let bed = Bed::new(25);
+    let seen: Seen = Arc::default();
+    let notes = seen.clone();
+    let undo = bed.entrypoint(
+        FUNCTION,
+        "private",
+        |document| {
+            document["schema"]["params"] = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+            document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"});
+        },
+        move |call| {
+            notes.lock().unwrap().push(serde_json::from_str(&call.call.payload).unwrap());
+            async move { Ok("{}".to_owned()) }
+        },
+    );
+    let address = order(&bed, "process", &undo);
+    let bob = super::support::caller("bob", "default");
+    let id = bed.start_as(&bob, super::support::request(&address, json!({}))).unwrap().record.invocation_id;
+    bed.until(&id, S::DeadLettered);
+    assert!(seen.lock().unwrap().is_empty());
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Compensated);
+}
+
+/// SR-098: without a handler nothing is undone.
+#[test]
+fn nothing_is_undone_without_a_handler() {
+    let bed = Bed::new(26);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "plain",
+        |document| {
+            document["traits"]["workflow"]["compensation"] = json!({"on_failure": null, "on_cancel": null});
+        },
+        |invocation| async move {
+            let input = &invocation.input.initial_execution_state.operations[0];
+            let input = input.execution_details.as_ref().and_then(|details| details.input_payload.clone());
+            if input.is_some_and(|input| input.contains("hang")) { std::future::pending().await } else { failed("no") }
+        },
+    );
+    let failing = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&failing, S::Failed);
+    let hanging = bed.start(&address, json!({"do": "hang"})).unwrap().record.invocation_id;
+    bed.until(&hanging, S::Running);
+    assert_eq!(bed.control(&hanging, Action::Cancel).unwrap().status, S::Canceled);
+    bed.world.pass(std::time::Duration::from_secs(5));
+    for (id, status) in [(failing, S::Failed), (hanging, S::Canceled)] {
+        assert_eq!(bed.get(&id).status, status);
+        assert!(!bed.timeline(&id).contains(&T::CompensationStarted));
+    }
+}
+
+/// SR-099, SR-104, SR-113, SR-120: a handler of either kind is a run like any other, with a record of its own; a run without
+/// input has an empty one in the context.
+#[test]
+fn a_handler_of_either_kind_is_a_run_of_its_own() {
+    let bed = Bed::new(27);
+    let context = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    for (kind, name) in [(FUNCTION, "undo-f"), (WORKFLOW, "undo-w")] {
+        let takes = context.clone();
+        let undo = bed.entrypoint(
+            kind,
+            &name.replace('-', "_"),
+            |document| document["schema"]["params"] = takes,
+            move |_| async move {
+                if kind == WORKFLOW { crate::executions::handler::succeeded("{}") } else { Ok("{}".to_owned()) }
+            },
+        );
+        let address = bed.entrypoint(
+            WORKFLOW,
+            &format!("order_{}", &name[5..]),
+            |document| {
+                document["schema"]["params"] = Value::Null;
+                document["traits"]["workflow"]["compensation"]["on_failure"] = undo.clone().into();
+            },
+            |_| async move { failed("no stock") },
+        );
+        let before = bed.world.now();
+        let id = bed.start(&address, Value::Null).unwrap().record.invocation_id;
+        bed.until(&id, S::Compensated);
+        let filter = servo_entrypoint::InvocationListFilter {
+            entrypoint_id: Some(undo.clone()),
+            ..servo_entrypoint::InvocationListFilter::default()
+        };
+        use servo_entrypoint::ServerlessRuntime as _;
+        let me = super::support::me();
+        let found = bed.run(|serverless| async move { serverless.list_invocations(&me, filter).await }).unwrap();
+        assert_eq!(found.len(), 1, "{name}");
+        assert_ne!(found[0].invocation_id, id);
+        assert_eq!((found[0].entrypoint_id.as_str(), found[0].status), (undo.as_str(), S::Succeeded));
+        let context: CompensationContext = serde_json::from_value(found[0].params.clone()).unwrap();
+        assert_eq!(Value::Object(context.invocation_metadata.original_input), json!({}));
+        assert!(before <= context.timestamp && context.timestamp <= bed.world.now());
     }
 }

@@ -13,7 +13,7 @@ use servo_entrypoint::{
 use servo_model::execution::SIGNAL;
 use servo_model::invocation::Failure;
 use servo_model::operation::{
-    ChainedInvokeOptions, OperationAction as A, OperationStatus, OperationType, OperationUpdate,
+    ChainedInvokeOptions, OperationAction as A, OperationStatus, OperationType, OperationUpdate, StepOptions,
 };
 
 use super::support::{Bed, FUNCTION, WORKFLOW, me, request};
@@ -23,7 +23,7 @@ fn failure(category: RuntimeErrorCategory, message: &str) -> HandlerFailure {
     HandlerFailure::new(FailureKind::Failed, Failure::new(errors::EXECUTION, category, message).to_error())
 }
 
-/// SR-007, SR-008, SR-239, SR-240, SR-241, SR-244, SR-245, SR-246, SR-248: sync waits for the result, async does not, and both leave the same record.
+/// SR-007, SR-008, SR-238, SR-239, SR-240, SR-241, SR-245, SR-246, SR-248: sync waits for the result, async does not, and both leave the same record.
 #[test]
 fn a_function_is_called_in_both_modes() {
     let bed = Bed::new(1);
@@ -49,17 +49,28 @@ fn a_function_is_called_in_both_modes() {
     );
     assert_eq!(record.observability.correlation_id, "c-ada");
     assert_eq!(record.observability.trace_id.as_ref().map(String::len), Some(32));
+    assert_eq!(record.observability.span_id.as_ref().map(String::len), Some(16));
     assert_eq!(record.observability.metrics.step_count, Some(1));
     assert_eq!(bed.timeline(&record.invocation_id), [T::Started, T::Succeeded]);
 
     let begun = bed.start(&address, json!({"n": 1})).unwrap().record;
     assert_eq!((begun.status, begun.result), (S::Queued, None));
-    assert_eq!(begun.observability.metrics.duration_ms, None);
+    let measured = |metrics: &servo_entrypoint::InvocationMetrics| {
+        [metrics.duration_ms, metrics.billed_duration_ms, metrics.step_count].map(|value| value.is_some())
+    };
+    assert_eq!(
+        (begun.observability.metrics.memory_limit_mb, measured(&begun.observability.metrics)),
+        (128, [false; 3])
+    );
     let record = bed.until(&begun.invocation_id, S::Succeeded);
     assert_eq!(record.result, Some(json!({"doubled": 2})));
+    assert_eq!(
+        (record.observability.metrics.memory_limit_mb, measured(&record.observability.metrics)),
+        (128, [true; 3])
+    );
 }
 
-/// SR-045, SR-047, SR-055, SR-181: attempts by the policy, told as retries.
+/// SR-045, SR-047, SR-055, SR-128: attempts by the policy, told as retries.
 #[test]
 fn a_failing_function_is_retried_and_then_failed() {
     let bed = Bed::new(2);
@@ -116,7 +127,7 @@ fn a_wrong_result_fails_the_run() {
     }
 }
 
-/// SR-134, SR-149, SR-389, SR-398: a failed run rests, can be tried again, and is given up when nobody does.
+/// SR-134, SR-148, SR-149, SR-389: a failed run rests, can be tried again, and is given up when nobody does.
 #[test]
 fn a_failed_run_is_retried_or_given_up() {
     let bed = Bed::with(5, |platform| platform.dead_letter_grace = Duration::from_secs(600));
@@ -181,7 +192,7 @@ fn awaits(name: &str) -> OperationUpdate {
     update
 }
 
-/// SR-129, SR-131, SR-175, SR-180, SR-182: a workflow waits for a message and goes on with it.
+/// SR-129, SR-131, SR-175, SR-180, SR-182, SR-244: a workflow waits for a message and goes on with it.
 #[test]
 fn a_workflow_waits_for_a_message() {
     let bed = Bed::new(7);
@@ -198,9 +209,15 @@ fn a_workflow_waits_for_a_message() {
             succeeded(r#"{"status":"done"}"#)
         },
     );
-    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let begun = bed.start(&address, json!({})).unwrap().record;
+    let times = |record: &servo_entrypoint::InvocationRecord| {
+        let times = &record.timestamps;
+        (times.started_at.is_some(), times.suspended_at.is_some(), times.finished_at.is_some())
+    };
+    assert_eq!((begun.status, times(&begun)), (S::Queued, (false, false, false)));
+    let id = begun.invocation_id;
     let waiting = bed.until(&id, S::Suspended);
-    assert!(waiting.timestamps.suspended_at.is_some());
+    assert_eq!(times(&waiting), (true, true, false));
     let blocked: Vec<_> = waiting.blocked_by.iter().map(|blocked| (blocked.cause, blocked.name.as_deref())).collect();
     assert_eq!((blocked, waiting.earliest_at), (vec![(Cause::Signal, Some("approved"))], None));
     let message = |signal_id: &str, name: &str| InvocationSignal {
@@ -218,7 +235,14 @@ fn a_workflow_waits_for_a_message() {
     send(message("m1", "approved")).unwrap();
     let record = bed.until(&id, S::Succeeded);
     assert_eq!(record.result, Some(json!({"status": "done"})));
+    assert!(record.timestamps.finished_at.is_some());
     assert_eq!(record.observability.metrics.step_count, Some(1));
+    let statuses = bed.told(&id);
+    for expected in
+        [(T::Started, S::Running), (T::Suspended, S::Suspended), (T::Resumed, S::Running), (T::Succeeded, S::Succeeded)]
+    {
+        assert!(statuses.contains(&expected), "{expected:?} in {statuses:?}");
+    }
     let told = bed.timeline(&id);
     let expected = [
         T::Started,
@@ -372,4 +396,275 @@ fn no_more_run_at_once_than_may() {
     bed.until(&third, S::Succeeded);
     assert_eq!(bed.functions.invocations(), 2, "what was cancelled before its start was never called");
     assert_eq!(bed.timeline(&second), [T::Canceled]);
+}
+
+/// A step that has failed is tried again with its run, or counts as done; neither where its entrypoint is disabled.
+#[test]
+fn a_failed_step_is_tried_again_or_skipped_by_control() {
+    let bed = Bed::new(12);
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "ships",
+        |_| {},
+        move |invocation| {
+            let broken = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                if invocation.known("ship") != Some(OperationStatus::Succeeded) {
+                    let ends = if broken { A::Fail } else { A::Succeed };
+                    invocation.checkpoint(vec![step("ship", A::Start), step("ship", ends)]).await.unwrap();
+                    if broken {
+                        return Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "NoStock"}}).to_string());
+                    }
+                }
+                succeeded("{}")
+            }
+        },
+    );
+    let ship = || "ship".to_owned();
+    for (action, invocations) in [(Action::RetryStep { step_id: ship() }, 2), (Action::SkipStep { step_id: ship() }, 2)]
+    {
+        calls.store(0, Ordering::SeqCst);
+        let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, S::Failed);
+        let unknown = bed.control(&id, Action::RetryStep { step_id: "none".to_owned() }).unwrap_err();
+        assert_eq!(unknown.error_type_id, errors::NOT_FOUND);
+        bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+        assert_eq!(bed.control(&id, action.clone()).unwrap_err().error_type_id, errors::NOT_ACTIVE);
+        bed.act(&address, EntrypointStatusAction::Enable).unwrap();
+        assert_eq!(bed.control(&id, action.clone()).unwrap().status, S::Queued, "{action:?}");
+        bed.until(&id, S::Succeeded);
+        let started = bed.timeline(&id).into_iter().filter(|told| *told == T::StepStarted).count();
+        let skipped = matches!(action, Action::SkipStep { .. });
+        assert_eq!(started, if skipped { 1 } else { 2 }, "{action:?}");
+        assert_eq!(calls.load(Ordering::SeqCst), invocations);
+        assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT, "it has ended well");
+    }
+}
+
+/// A function that was removed behind an entrypoint fails the call to it, and the caller hears of it.
+#[test]
+fn a_call_that_cannot_begin_fails_alone() {
+    let bed = Bed::new(13);
+    let gone = bed.entrypoint(FUNCTION, "gone", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "caller",
+        |_| {},
+        move |invocation| {
+            let gone = gone.clone();
+            async move {
+                match invocation.known("g") {
+                    None => {
+                        invocation.checkpoint(vec![calls("g", &gone)]).await.unwrap();
+                        pending()
+                    }
+                    Some(status) => succeeded(&json!({"call": status.as_str()}).to_string()),
+                }
+            }
+        },
+    );
+    bed.remove_function("gone");
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    assert_eq!(bed.until(&id, S::Succeeded).result, Some(json!({"call": "FAILED"})));
+}
+
+/// The function behind an entrypoint is read once per run's version, not at every invocation.
+#[test]
+fn the_function_behind_an_entrypoint_is_kept() {
+    let bed = Bed::new(14);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "kept",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            succeeded("{}")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    bed.remove_function("kept");
+    let signal = InvocationSignal { signal_id: "m".to_owned(), name: "go".to_owned(), payload: json!(1) };
+    let sent = id.clone();
+    bed.run(|serverless| async move { serverless.signal_invocation(&me(), &sent, signal).await }).unwrap();
+    bed.until(&id, S::Succeeded);
+}
+
+/// A timeline that is followed tells what is new, once, and where the run stands.
+#[test]
+fn a_timeline_is_followed() {
+    let bed = Bed::new(15);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "order",
+        |_| {},
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            succeeded("{}")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    let asked = id.clone();
+    let mut tail = bed.run(|serverless| async move { serverless.follow_timeline(&me(), &asked).await }).ok();
+    let mut news = || {
+        let mut held = tail.take().unwrap();
+        let (held, all, status) = bed.world.block_on(async move {
+            let mut all = Vec::new();
+            loop {
+                let (told, status) = held.news().await.unwrap();
+                if told.is_empty() {
+                    return (held, all, status);
+                }
+                all.extend(told.into_iter().map(|event| event.event_type));
+            }
+        });
+        tail = Some(held);
+        (all, status)
+    };
+    assert_eq!(news(), (vec![T::Started, T::CheckpointCreated, T::Suspended], S::Suspended));
+    assert_eq!(news(), (vec![], S::Suspended));
+    let signal = InvocationSignal { signal_id: "m".to_owned(), name: "go".to_owned(), payload: json!(1) };
+    let sent = id.clone();
+    bed.run(|serverless| async move { serverless.signal_invocation(&me(), &sent, signal).await }).unwrap();
+    bed.until(&id, S::Succeeded);
+    assert_eq!(news(), (vec![T::SignalReceived, T::Resumed, T::Succeeded], S::Succeeded));
+    let foreign = super::support::caller("eve", "other");
+    let found = bed.run(|serverless| async move { serverless.follow_timeline(&foreign, &id).await.map(drop) });
+    assert_eq!(found.unwrap_err().error_type_id, errors::NOT_FOUND);
+}
+
+/// What no adapter does is not promised.
+#[test]
+fn only_automatic_checkpoints_are_taken() {
+    let bed = Bed::new(16);
+    bed.functions.define(&bed.world, "w", |_| async move { pending() });
+    for (strategy, taken) in [("manual", false), ("disabled", false), ("automatic", true)] {
+        let mut document = super::support::definition(WORKFLOW, "w");
+        document["traits"]["workflow"]["checkpointing"]["strategy"] = strategy.into();
+        match bed.register(&document) {
+            Ok(_) => assert!(taken, "{strategy}"),
+            Err(failure) => {
+                assert!(!taken, "{failure:?}");
+                let path = &failure.details["issues"][0]["location"]["path"];
+                assert_eq!(path, "$.traits.workflow.checkpointing.strategy");
+            }
+        }
+    }
+}
+
+/// SR-054, SR-181, SR-230: a step that fails is tried again alone; what was done before it is not done again.
+#[test]
+fn a_step_is_retried_alone() {
+    let bed = Bed::new(17);
+    let done = Arc::new(AtomicU32::new(0));
+    let counted = done.clone();
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "steps",
+        |_| {},
+        move |invocation| {
+            let done = counted.clone();
+            async move {
+                if invocation.known("one").is_none() {
+                    done.fetch_add(1, Ordering::SeqCst);
+                    invocation.checkpoint(vec![step("one", A::Start), step("one", A::Succeed)]).await.unwrap();
+                }
+                if invocation.known("two").is_none() {
+                    let mut again = step("two", A::Retry);
+                    again.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
+                    invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
+                    return pending();
+                }
+                invocation.checkpoint(vec![step("two", A::Start), step("two", A::Succeed)]).await.unwrap();
+                invocation.checkpoint(vec![step("three", A::Start), step("three", A::Fail)]).await.unwrap();
+                succeeded("{}")
+            }
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Succeeded);
+    let steps: Vec<_> = bed.timeline(&id).into_iter().filter(|told| told.as_str().starts_with("step_")).collect();
+    let (started, retried, completed) = (T::StepStarted, T::StepRetried, T::StepCompleted);
+    assert_eq!(steps, [started, completed, started, retried, started, completed, started, T::StepFailed]);
+    assert_eq!(done.load(Ordering::SeqCst), 1);
+}
+
+/// SR-179: a run begins once, and each way to end is told once.
+#[test]
+fn each_end_is_told_once() {
+    let bed = Bed::with(18, |platform| platform.dead_letter_grace = Duration::from_secs(5));
+    let address = bed.entrypoint(
+        FUNCTION,
+        "any",
+        |_| {},
+        |call| async move {
+            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
+            match params["do"].as_str() {
+                Some("fail") => Err(failure(RuntimeErrorCategory::NonRetryable, "no")),
+                Some("hang") => std::future::pending().await,
+                _ => Ok("{}".to_owned()),
+            }
+        },
+    );
+    let start = |what: &str| bed.start(&address, json!({"do": what})).unwrap().record.invocation_id;
+    let (succeeds, fails, hangs) = (start("work"), start("fail"), start("hang"));
+    bed.until(&succeeds, S::Succeeded);
+    bed.until(&fails, S::DeadLettered);
+    bed.until(&hangs, S::Running);
+    bed.control(&hangs, Action::Cancel).unwrap();
+    assert_eq!(bed.told(&succeeds), [(T::Started, S::Running), (T::Succeeded, S::Succeeded)]);
+    let ends = [(T::Started, S::Running), (T::Failed, S::Failed), (T::DeadLettered, S::DeadLettered)];
+    assert_eq!(bed.told(&fails), ends);
+    assert_eq!(bed.told(&hangs), [(T::Started, S::Running), (T::Canceled, S::Canceled)]);
+}
+
+/// SR-398: a retry and a replay are starts: of what can be called, within the limits, from the first attempt on.
+#[test]
+fn a_retry_and_a_replay_pass_the_checks_of_a_start() {
+    let bed = Bed::with(19, |platform| platform.policy.quotas.max_concurrent_executions = 1);
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let address = bed.entrypoint(
+        FUNCTION,
+        "shaky",
+        |document| {
+            document["traits"]["rate_limit"] = json!({
+                "strategy": "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~",
+                "config": {"max_requests_per_minute": 2},
+            });
+        },
+        move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move { Err(failure(RuntimeErrorCategory::Retryable, "no")) }
+        },
+    );
+    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let first = bed.until(&id, S::Failed);
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+    let refused = |error: &str| {
+        for action in [Action::Retry, Action::Replay] {
+            assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, error);
+        }
+    };
+    bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+    refused(errors::NOT_ACTIVE);
+    bed.act(&address, EntrypointStatusAction::Enable).unwrap();
+    let retried = bed.control(&id, Action::Retry).unwrap();
+    assert_eq!(retried.entrypoint_version, first.entrypoint_version);
+    bed.until(&id, S::Failed);
+    assert_eq!(calls.load(Ordering::SeqCst), 6, "all attempts again");
+    refused(errors::RATE_LIMITED);
+    bed.world.pass(Duration::from_secs(61));
+    bed.start(&hangs, json!({})).unwrap();
+    refused(errors::QUOTA_EXCEEDED);
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use servo_entrypoint::rate::RateLimitDecision;
 use servo_entrypoint::{
     EntrypointStatusAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus as S, PageQuery,
     RestRuntime as _, errors,
@@ -55,7 +56,7 @@ fn checks_come_in_their_order() {
     assert_eq!(records(&bed), 0, "nothing is kept of a refused start");
 }
 
-/// SR-400, SR-406, SR-407, SR-409, SR-412, SR-414, SR-416, SR-419: a dry run says what would happen and leaves nothing behind.
+/// SR-062, SR-400, SR-406, SR-407, SR-409, SR-412, SR-414, SR-416, SR-419: a dry run says what would happen and leaves nothing behind.
 #[test]
 fn a_dry_run_leaves_nothing() {
     let bed = Bed::new(42);
@@ -115,6 +116,7 @@ fn a_fresh_result_is_served_again() {
     let hit = bed.start_as(&me(), sync("k")).unwrap();
     assert!(hit.cached);
     assert_eq!(hit.record, first.record);
+    assert_eq!(records(&bed), 1, "a hit is no run");
     assert!(!bed.start_as(&me(), sync("other")).unwrap().cached);
     assert_eq!(bed.functions.invocations(), 2);
     bed.world.pass(Duration::from_secs(61));
@@ -124,7 +126,102 @@ fn a_fresh_result_is_served_again() {
     assert_eq!(bed.functions.invocations(), 3);
 }
 
-/// SR-310, SR-317, SR-404, SR-442: as many as may be under way, and no more.
+/// SR-442: what was done already takes no place.
+#[test]
+fn a_fresh_result_is_served_at_capacity() {
+    let bed = Bed::with(48, |platform| platform.policy.quotas.max_concurrent_executions = 1);
+    let address = echo(&bed, "f", |document| {
+        document["traits"]["is_idempotent"] = true.into();
+        document["traits"]["caching"] = json!({"max_age_seconds": 600});
+    });
+    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let sync = || InvocationRequest { mode: Some(InvocationMode::Sync), ..keyed(&address, json!({}), "k") };
+    assert!(!bed.start_as(&me(), sync()).unwrap().cached);
+    bed.start(&hangs, json!({})).unwrap();
+    assert_eq!(bed.start(&address, json!({})).unwrap_err().error_type_id, errors::QUOTA_EXCEEDED);
+    assert!(bed.start_as(&me(), sync()).unwrap().cached);
+}
+
+/// SR-317: what waits holds no place.
+#[test]
+fn a_suspended_run_makes_room() {
+    use servo_model::operation::{OperationAction, OperationType, OperationUpdate, WaitOptions};
+    let bed = Bed::with(49, |platform| platform.policy.quotas.max_concurrent_executions = 1);
+    let waits = bed.entrypoint(
+        super::support::WORKFLOW,
+        "waits",
+        |_| {},
+        |invocation| async move {
+            let mut wait = OperationUpdate::new("w", OperationType::Wait, OperationAction::Start);
+            wait.wait_options = Some(WaitOptions { wait_seconds: Some(3_600) });
+            invocation.checkpoint(vec![wait]).await.unwrap();
+            crate::executions::handler::pending()
+        },
+    );
+    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    for _ in 0..2 {
+        let id = bed.start(&waits, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, S::Suspended);
+    }
+    bed.start(&hangs, json!({})).unwrap();
+    assert_eq!(bed.start(&waits, json!({})).unwrap_err().error_type_id, errors::QUOTA_EXCEEDED);
+}
+
+/// SR-057: without a limiter nobody is told to wait.
+#[test]
+fn no_rate_limit_is_no_limit() {
+    let bed = Bed::with(50, |platform| platform.policy.quotas.max_concurrent_executions = 10_000);
+    let address = echo(&bed, "f", |document| document["traits"]["rate_limit"] = Value::Null);
+    for _ in 0..1_000 {
+        bed.start(&address, json!({})).unwrap();
+    }
+}
+
+/// Counts what it lets through, and keeps what it was told.
+struct Window {
+    strategy: String,
+    told: std::sync::Arc<std::sync::Mutex<Vec<Value>>>,
+}
+
+#[async_trait::async_trait]
+impl servo_entrypoint::rate::RateLimiter for Window {
+    fn strategy_type(&self) -> &String {
+        &self.strategy
+    }
+
+    async fn check(&self, _: &servo_model::SecurityContext, _: &String, config: &Value) -> RateLimitDecision {
+        let mut told = self.told.lock().unwrap();
+        told.push(config.clone());
+        if told.len() as u64 <= config["max_requests_per_window"].as_u64().unwrap() {
+            return RateLimitDecision::Allow;
+        }
+        RateLimitDecision::Reject { retry_after_seconds: 7 }
+    }
+}
+
+/// SR-063, SR-064: an operator's own limiter decides, on the configuration as it was registered.
+#[test]
+fn an_operators_limiter_is_asked() {
+    let strategy = "gts.x.core.serverless.rate_limit.v1~vendor.app.window.sliding.v1~";
+    let told = std::sync::Arc::<std::sync::Mutex<Vec<Value>>>::default();
+    let limiter = Window { strategy: strategy.to_owned(), told: told.clone() };
+    let bed = Bed::with(51, |platform| platform.limiters.register(std::sync::Arc::new(limiter)).unwrap());
+    let config = json!({"window_size_seconds": 60.0, "max_requests_per_window": 2, "note": {"z": 1, "a": [null]}});
+    let address = echo(&bed, "f", |document| {
+        document["traits"]["rate_limit"] = json!({"strategy": strategy, "config": config});
+    });
+    for _ in 0..2 {
+        bed.start(&address, json!({})).unwrap();
+    }
+    let limited = bed.start(&address, json!({})).unwrap_err();
+    assert_eq!(
+        (limited.error_type_id.as_str(), &limited.details["retry_after_seconds"]),
+        (errors::RATE_LIMITED, &json!(7))
+    );
+    assert_eq!(*told.lock().unwrap(), vec![config; 3]);
+}
+
+/// SR-310, SR-404: as many as may be under way, and no more.
 #[test]
 fn the_quota_counts_what_is_under_way() {
     let bed = Bed::with(45, |platform| platform.policy.quotas.max_concurrent_executions = 1);
@@ -221,4 +318,43 @@ fn invocations_are_listed_in_pages() {
         counts.iter().map(|count| (count.status, count.count)).filter(|(_, n)| *n > 0).collect::<Vec<_>>(),
         [(S::Succeeded, 7)]
     );
+}
+
+/// SR-341: by status, too, page by page, with the id as the tiebreaker.
+#[test]
+fn invocations_are_ordered_by_status() {
+    use servo_entrypoint::odata::{INVOCATIONS, OrderBy};
+    let bed = Bed::new(52);
+    let works = echo(&bed, "f", |_| {});
+    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    for address in [&works, &hangs, &works, &hangs, &works] {
+        let id = bed.start(address, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, if *address == works { S::Succeeded } else { S::Running });
+    }
+    let page = |cursor: Option<String>, order: &str| {
+        let order = Some(OrderBy::parse(order, &INVOCATIONS).unwrap());
+        let page = PageQuery { limit: Some(2), cursor, filter: None, order };
+        let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
+        bed.run(|serverless| async move { serverless.page_invocations(&me(), filter).await })
+    };
+    for (order, ascending) in [("status asc", true), ("status desc, created_at desc", false)] {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let found = page(cursor, order).unwrap();
+            seen.extend(found.items.into_iter().map(|record| (record.status.as_str(), record.invocation_id)));
+            cursor = found.page_info.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let mut sorted = seen.clone();
+        sorted.sort();
+        if !ascending {
+            sorted.reverse();
+        }
+        assert_eq!((seen.len(), &seen), (5, &sorted), "{order}");
+    }
+    for wrong in ["mode asc", "status asc, created_at desc"] {
+        assert_eq!(page(None, wrong).unwrap_err().error_type_id, errors::BAD_REQUEST, "{wrong}");
+    }
 }

@@ -11,7 +11,7 @@ use servo_entrypoint::{
     ServerlessRuntime as _, TimelineEventType,
 };
 use servo_model::function::{FunctionSpec, Reach};
-use servo_model::{Role, SecurityContext, TenantId};
+use servo_model::{FunctionName, Role, SecurityContext, TenantId};
 use servo_runtime::serverless::{LAMBDA, Platform, Serverless};
 use servo_sim::cluster::Node;
 
@@ -86,8 +86,22 @@ impl Bed {
     }
 
     pub(crate) fn register(&self, document: &Value) -> Result<Entrypoint, RuntimeErrorPayload> {
-        let document = document.clone();
-        self.run(|serverless| async move { serverless.register_document(&me(), document).await })
+        self.register_as(&me(), document)
+    }
+
+    pub(crate) fn register_as(
+        &self,
+        ctx: &SecurityContext,
+        document: &Value,
+    ) -> Result<Entrypoint, RuntimeErrorPayload> {
+        let (ctx, document) = (ctx.clone(), document.clone());
+        self.run(|serverless| async move { serverless.register_document(&ctx, document).await })
+    }
+
+    pub(crate) fn remove_function(&self, name: &str) {
+        let (store, name) = (self.world.store(), FunctionName::parse(name).unwrap());
+        let removed = async move { store.remove_function(&TenantId::default_tenant(), &name).await };
+        self.world.block_on(removed).unwrap();
     }
 
     pub(crate) fn act(&self, address: &str, action: EntrypointStatusAction) -> Result<Entrypoint, RuntimeErrorPayload> {
@@ -145,11 +159,16 @@ impl Bed {
         panic!("{id} was never blocked by {cause:?}");
     }
 
-    pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {
+    /// What happened, each with the status after it.
+    pub(crate) fn told(&self, id: &str) -> Vec<(TimelineEventType, InvocationStatus)> {
         let id = id.to_owned();
         let told = self.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &id).await }).unwrap();
         assert!(told.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
-        told.into_iter().map(|event| event.event_type).collect()
+        told.into_iter().map(|event| (event.event_type, event.status)).collect()
+    }
+
+    pub(crate) fn timeline(&self, id: &str) -> Vec<TimelineEventType> {
+        self.told(id).into_iter().map(|(event_type, _)| event_type).collect()
     }
 }
 

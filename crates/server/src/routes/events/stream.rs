@@ -8,6 +8,7 @@ use servo_model::RunId;
 use servo_store::{RunRow, Scope, Store, StoredEvent};
 use servo_wire::v1::events::END_EVENT;
 
+use crate::payloads::Payloads;
 use crate::sse::{News, Source};
 
 /// Events read at a time: the most that waits in memory for one reader.
@@ -18,8 +19,7 @@ pub(super) struct RunEvents {
     pub(super) scope: Scope,
     pub(super) run_id: RunId,
     pub(super) after: u64,
-    /// Whether the reader may see payloads.
-    pub(super) payloads: bool,
+    pub(super) shown: Payloads,
 }
 
 impl Source for RunEvents {
@@ -48,11 +48,15 @@ impl RunEvents {
         let page = self.store.read_run(&self.scope, &self.run_id, self.after, BATCH).await?;
         if let Some(last) = page.events.last() {
             self.after = last.run_seq;
-            return Ok(News::Some(
-                page.events.iter().map(|event| frame(event, self.payloads)).collect::<String>().into(),
-            ));
+            return Ok(News::Some(page.events.iter().map(|event| self.frame(event)).collect::<String>().into()));
         }
         Ok(if has_ended(&row) { self.end(row.status.as_str()) } else { News::None })
+    }
+
+    /// One event on the wire. Line breaks in a document are white space of whoever wrote it, and would end the field here.
+    fn frame(&self, event: &StoredEvent) -> String {
+        let document = self.shown.event(event).replace(['\n', '\r'], " ");
+        format!("id: {}\nevent: {}\ndata: {document}\n\n", event.run_seq, event.event_type.replace(['\n', '\r'], " "))
     }
 
     fn end(&self, status: &str) -> News {
@@ -65,10 +69,4 @@ impl RunEvents {
 /// Nothing more will come by itself.
 fn has_ended(row: &RunRow) -> bool {
     row.status.is_terminal() || row.quarantined.is_some()
-}
-
-/// One event on the wire. Line breaks in a document are white space of whoever wrote it, and would end the field here.
-fn frame(event: &StoredEvent, payloads: bool) -> String {
-    let document = super::document(event, payloads).replace(['\n', '\r'], " ");
-    format!("id: {}\nevent: {}\ndata: {document}\n\n", event.run_seq, event.event_type.replace(['\n', '\r'], " "))
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
-use servo_model::{Permission, Role, Timestamp};
+use servo_model::{Role, Timestamp};
 use servo_runtime::executions::{ListQuery, PageQuery};
 use servo_wire::lambda::{
     CheckpointRequest, CheckpointResponse, GetExecutionResponse, GetStateResponse, HistoryResponse,
@@ -13,6 +13,7 @@ use servo_wire::lambda::{
 
 use super::{Call, LambdaAnswer, LambdaError, read};
 use crate::app::App;
+use crate::payloads::Payloads;
 
 pub(super) async fn checkpoint(State(app): State<App>, request: Request) -> LambdaAnswer<Json<CheckpointResponse>> {
     let call = read(&app, request, Role::Operator).await?;
@@ -42,9 +43,9 @@ pub(super) async fn history(State(app): State<App>, request: Request) -> LambdaA
     Ok(Json(history.await?))
 }
 
-/// Inputs and results, if they are asked for by somebody who may read them.
+/// Those who may not read payloads get an answer as if they had asked for none.
 fn with_data(call: &Call) -> LambdaAnswer<bool> {
-    Ok(call.flag("IncludeExecutionData", true)? && call.principal.may(Permission::PayloadsRead))
+    Ok(call.flag("IncludeExecutionData", true)? && Payloads::of(&call.principal) == Payloads::Shown)
 }
 
 fn page(call: &Call) -> LambdaAnswer<PageQuery<'_>> {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde_json::{Map, Value, json};
 use servo_entrypoint::odata::{Filter, INVOCATIONS};
 use servo_entrypoint::validate::requests;
-use servo_entrypoint::{BulkControl, InvocationListFilter, PageQuery, ValidationIssue};
+use servo_entrypoint::{BULK_ITEMS_MAX, BulkControl, InvocationListFilter, PageQuery, ValidationIssue};
 
 use super::fields::Fields;
 use super::refused::{Answer, Refused};
@@ -15,7 +15,6 @@ use crate::auth::Operator;
 use crate::body::Json;
 
 const ITEMS_DEFAULT: u32 = 100;
-const ITEMS_MAX: u32 = 1_000;
 const PER_SECOND_MAX: u32 = 1_000;
 /// Whoever asks waits for the answer.
 const SECONDS_MAX: u32 = 600;
@@ -25,15 +24,16 @@ pub(super) async fn control(
     Operator(ctx): Operator,
     Json(document): Json<Map<String, Value>>,
 ) -> Answer<Body<Value>> {
-    let action = requests::control_action(&Value::Object(document.clone()))?;
+    let action = requests::bulk_action(&Value::Object(document.clone()))?;
     let mut fields = Fields::new(document);
     let filter = match fields.needed_text("filter") {
         text if text.is_empty() => None,
         text => Filter::parse(&text, &INVOCATIONS).map_err(|error| fields.wrong("filter", error.to_string())).ok(),
     };
-    let max_items = fields.number("max_items", 1..=ITEMS_MAX).unwrap_or(ITEMS_DEFAULT);
+    let max_items = fields.number("max_items", 1..=BULK_ITEMS_MAX).unwrap_or(ITEMS_DEFAULT);
     let per_second = fields.number("per_second", 1..=PER_SECOND_MAX);
     let dry_run = fields.flag("dry_run");
+    let cursor = fields.text("cursor");
     if per_second.is_some_and(|rate| max_items / rate > SECONDS_MAX) {
         fields.wrong("per_second", format!("at this rate it takes more than {SECONDS_MAX} s; take fewer max_items"));
     }
@@ -42,7 +42,7 @@ pub(super) async fn control(
         let message = "name the invocations, such as `status eq 'failed'`";
         return Err(Refused::invalid(ValidationIssue::new("missing_field", "$.filter", message)));
     };
-    let page = PageQuery { filter: Some(filter), ..PageQuery::default() };
+    let page = PageQuery { filter: Some(filter), cursor, ..PageQuery::default() };
     let name = action.as_str();
     let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
     let request = BulkControl { filter, action, max_items, per_second, dry_run };

@@ -24,7 +24,7 @@ impl Fields {
         self.members.remove(name).unwrap_or_default()
     }
 
-    fn text(&mut self, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
         match self.any(name) {
             Value::Null => None,
             Value::String(text) => Some(text),

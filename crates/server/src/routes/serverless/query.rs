@@ -1,9 +1,9 @@
 //! Queries of lists: `$filter`, `$orderby`, `limit`, `cursor`, and the plain filters that each list has.
 
 use servo_entrypoint::odata::{Filter, OrderBy, Resource};
-use servo_entrypoint::{LIMIT_MAX, PageQuery, ValidationIssue};
+use servo_entrypoint::{PageQuery, list_limit};
 
-use super::refused::{Answer, Refused};
+use super::refused::Answer;
 use crate::params::Params;
 
 /// Cursors are shorter; whatever is longer is none.
@@ -28,13 +28,7 @@ pub(super) fn cut(params: &mut Params) -> Answer<PageQuery> {
 /// Not a malformed request, but one that asks for more than there is.
 fn limit(params: &mut Params) -> Answer<Option<u32>> {
     let Some(text) = params.take("limit", |text| Ok(text.to_owned()))? else { return Ok(None) };
-    match text.parse() {
-        Ok(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(Some(limit)),
-        _ => {
-            let message = format!("a page has 1 to {LIMIT_MAX} items");
-            Err(Refused::invalid(ValidationIssue::new("limit_exceeded", "$.limit", message)))
-        }
-    }
+    Ok(Some(list_limit(Some(&text))?))
 }
 
 /// A filter whose value is one of some words.

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use servo_entrypoint::{InvocationRecord, InvocationResult, Page, RuntimeErrorPayload};
-use servo_model::{Permission, SecurityContext};
+use servo_model::SecurityContext;
+
+use crate::payloads::Payloads;
 
 /// As JSON. A record of plain fields always serialises.
 fn object(value: &impl Serialize) -> Map<String, Value> {
@@ -16,12 +18,12 @@ fn object(value: &impl Serialize) -> Map<String, Value> {
 pub(super) fn record(ctx: &SecurityContext, record: &InvocationRecord) -> Value {
     let mut shown = object(record);
     shown.insert("id".to_owned(), record.invocation_id.clone().into());
-    if !ctx.may(Permission::PayloadsRead) {
+    if Payloads::of(ctx) == Payloads::Hidden {
         for name in ["params", "result"] {
             shown.insert(name.to_owned(), Value::Null);
         }
-        if let Some(Value::Object(error)) = shown.get_mut("error") {
-            error.insert("details".to_owned(), Value::Null);
+        if let Some(failure) = &record.error {
+            shown.insert("error".to_owned(), error(ctx, failure));
         }
         shown.insert("payloads_hidden".to_owned(), true.into());
     }
@@ -39,7 +41,7 @@ pub(super) fn page<T>(page: &Page<T>, show: impl Fn(&T) -> Value) -> Value {
 /// What a caller without the right to payloads may know of an error inside an answer.
 pub(super) fn error(ctx: &SecurityContext, error: &RuntimeErrorPayload) -> Value {
     let mut shown = object(error);
-    if !ctx.may(Permission::PayloadsRead) {
+    if Payloads::of(ctx) == Payloads::Hidden {
         shown.insert("details".to_owned(), Value::Null);
     }
     Value::Object(shown)

@@ -25,7 +25,7 @@ pub(super) async fn read(
     params.done()?;
     if wants_stream(&headers) {
         let seen = last_event_id(&headers)?.unwrap_or(0);
-        let timeline = Timeline::new(&app, (*ctx).clone(), id, seen).await?;
+        let timeline = Timeline::new(&app, &ctx, id, seen).await?;
         return Ok(sse::follow(&app, timeline)?);
     }
     let page = app.serverless.page_timeline(&ctx, &id, page).await?;

@@ -13,7 +13,6 @@ async fn api() -> Api {
 
 /// SR-370, SR-386, SR-387, SR-388, SR-389, SR-390, SR-391, SR-392, SR-393, SR-394, SR-397: what each action gives in
 /// the statuses that a run can be brought into here.
-#[tokio::test]
 async fn every_action_in_every_status() {
     let api = api().await;
     // Of a function and of a workflow: allowed actions with the status after them.
@@ -68,7 +67,6 @@ async fn every_action_in_every_status() {
 }
 
 /// SR-385, SR-395 and bodies of signals: what is no action, and what is not there.
-#[tokio::test]
 async fn unknown_actions_and_invocations() {
     let api = api().await;
     let id = api.begin(FUNCTION, &json!({"do": "hang"})).await;
@@ -103,7 +101,6 @@ async fn unknown_actions_and_invocations() {
 }
 
 /// A run of a plan is not an invocation.
-#[tokio::test]
 async fn runs_of_plans_are_not_invocations() {
     let api = api().await;
     let run = api.server.start_run(crate::harness::endless()).await;
@@ -112,7 +109,6 @@ async fn runs_of_plans_are_not_invocations() {
     assert_eq!(api.get("/invocations").await.json["items"], json!([]));
 }
 
-#[tokio::test]
 async fn one_action_on_many() {
     let api = api().await;
     for _ in 0..3 {
@@ -141,6 +137,11 @@ async fn one_action_on_many() {
     assert_eq!((dry.status.as_u16(), dry.json["items"].as_array().map(Vec::len)), (200, Some(2)), "{}", dry.text);
     assert_eq!(dry.json["page_info"]["has_more"], json!(true));
     assert_eq!(counts(&api.get("/invocations:counts").await.json), all);
+    request["cursor"] = dry.json["page_info"]["next_cursor"].clone();
+    let rest = api.post("/invocations:bulk", &request).await.json;
+    assert_eq!((rest["items"].as_array().map(Vec::len), &rest["page_info"]["has_more"]), (Some(1), &json!(false)));
+    assert!(!dry.json["items"].as_array().unwrap().contains(&rest["items"][0]));
+    request["cursor"] = Value::Null;
     request["dry_run"] = json!(false);
     let real = api.post("/invocations:bulk", &request).await;
     for outcome in real.json["items"].as_array().unwrap() {
@@ -164,9 +165,17 @@ async fn one_action_on_many() {
             "$.per_second",
         ),
         (json!({"action": "cancel", "filter": "status eq 'running'", "dry_run": "yes"}), "$.dry_run"),
+        (json!({"action": "cancel", "filter": "status eq 'running'", "max_item": 1}), "$.max_item"),
     ] {
         let answer = api.post("/invocations:bulk", &body).await;
         refused(&answer, 422, "validation");
         assert_eq!(paths(&answer), [named], "{body}");
     }
+}
+
+crate::backend::on_every_store! {
+    every_action_in_every_status,
+    unknown_actions_and_invocations,
+    runs_of_plans_are_not_invocations,
+    one_action_on_many,
 }

@@ -25,7 +25,6 @@ async fn with_runs(count: usize) -> (Api, Vec<String>) {
 
 /// SR-326, SR-327, SR-328, SR-332, SR-333, SR-334, SR-341: sixty items by pages of 25, forth and back, each once,
 /// newest first.
-#[tokio::test]
 async fn sixty_items_forth_and_back() {
     let (api, newest_first) = with_runs(60).await;
     let first = api.get("/invocations").await.json;
@@ -57,7 +56,6 @@ async fn sixty_items_forth_and_back() {
 }
 
 /// SR-335, SR-336, SR-337, SR-338: each operator finds what it should.
-#[tokio::test]
 async fn conditions_restrict() {
     let (api, all) = with_runs(4).await;
     for id in &all {
@@ -90,7 +88,6 @@ async fn conditions_restrict() {
 }
 
 /// SR-333, SR-334, SR-340, SR-341: every fault of a query has its status.
-#[tokio::test]
 async fn wrong_queries() {
     let (api, _) = with_runs(3).await;
     let page = api.get("/invocations?limit=1").await.json;
@@ -124,4 +121,10 @@ async fn wrong_queries() {
     }
     refused(&api.get("/entrypoints?entrypoint_id_prefix=a*b").await, 400, "bad_request");
     refused(&api.get("/invocations:counts?limit=1").await, 400, "bad_request");
+}
+
+crate::backend::on_every_store! {
+    sixty_items_forth_and_back,
+    conditions_restrict,
+    wrong_queries,
 }

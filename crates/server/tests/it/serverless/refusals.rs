@@ -7,7 +7,6 @@ use super::support::{Api, FUNCTION, PREFIX, definition, refused};
 use crate::harness::{Answer, Options, keys};
 
 /// SR-160, SR-323, SR-329, SR-340: bodies that cannot be read, addresses and methods that are not there.
-#[tokio::test]
 async fn refusals_of_the_framework_have_the_same_form() {
     let api = Api::start().await;
     for text in ["", "{", "nonsense", "{\"a\":}", "{} {}"] {
@@ -35,7 +34,6 @@ async fn refusals_of_the_framework_have_the_same_form() {
     assert_eq!(api.server.get("/entrypoints").await.status, 404, "SR-323: only below the prefix");
 }
 
-#[tokio::test]
 async fn a_body_has_a_limit() {
     let mut options = Options::default();
     options.runtime.limits.request_body_bytes_max = 4_096;
@@ -46,7 +44,6 @@ async fn a_body_has_a_limit() {
 }
 
 /// SR-016, SR-160: who is not known, and who may not.
-#[tokio::test]
 async fn refusals_at_the_door_have_the_same_form() {
     let api = Api::with(Options { auth: keys(), ..Options::default() }, &[]).await;
     for key in ["", "wrong"] {
@@ -57,7 +54,6 @@ async fn refusals_at_the_door_have_the_same_form() {
 }
 
 /// SR-159, SR-404, SR-343: a quota, with the time after which to try again.
-#[tokio::test]
 async fn a_full_tenant_is_told_when_to_come_back() {
     let options =
         Options { platform: |platform| platform.policy.quotas.max_concurrent_executions = 1, ..Options::default() };
@@ -71,8 +67,7 @@ async fn a_full_tenant_is_told_when_to_come_back() {
     }
 }
 
-/// SR-156, SR-343: a rate limit, with the time after which to try again; dry runs do not count against it (SR-409).
-#[tokio::test]
+/// SR-072, SR-074, SR-075, SR-076, SR-156, SR-343: a rate limit, in both modes, with the time after which to try again; dry runs do not count against it (SR-409).
 async fn a_rate_limit_is_told() {
     let api = Api::start().await;
     let mut document = definition(FUNCTION);
@@ -85,7 +80,28 @@ async fn a_rate_limit_is_told() {
         assert_eq!(api.invoke(&json!({"entrypoint_id": FUNCTION, "dry_run": true}), &[]).await.status, 200);
     }
     api.begin(FUNCTION, &json!({})).await;
-    let answer: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION}), &[]).await;
+    let sync: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION, "mode": "sync"}), &[]).await;
+    refused(&sync, 429, "rate_limited");
+    let answer: Answer = api.invoke(&json!({"entrypoint_id": FUNCTION, "mode": "async"}), &[]).await;
     refused(&answer, 429, "rate_limited");
+    assert_eq!(answer.json["type"], format!("gts://{}", super::support::err("rate_limited")));
+    assert_eq!((&answer.json["status"], answer.json["title"].is_string()), (&json!(429), true));
+    assert!(answer.json["detail"].is_string() && answer.json["instance"].is_string());
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    assert_eq!(
+        api.get("/invocations").await.json["items"].as_array().unwrap().len(),
+        1,
+        "of a refused start nothing stays"
+    );
     assert!(answer.json["retry_after_seconds"].as_u64().is_some_and(|seconds| (1..=60).contains(&seconds)));
+    let header: u64 = answer.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert_eq!(answer.json["retry_after_seconds"], header);
+}
+
+crate::backend::on_every_store! {
+    refusals_of_the_framework_have_the_same_form,
+    a_body_has_a_limit,
+    refusals_at_the_door_have_the_same_form,
+    a_full_tenant_is_told_when_to_come_back,
+    a_rate_limit_is_told,
 }

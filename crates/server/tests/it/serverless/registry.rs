@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::support::{Api, FUNCTION, PREFIX, WORKFLOW, definition, paths, refused};
 
-/// SR-324, SR-325, SR-344, SR-345, SR-349, SR-351, SR-352, SR-363: a created resource, bare, with its place and both its names.
-#[tokio::test]
+/// SR-197, SR-324, SR-325, SR-344, SR-345, SR-349, SR-351, SR-352, SR-363: a created resource, bare, with its place and both its names.
 async fn a_registration_is_a_draft_with_a_place() {
     let api = Api::start().await;
     let answer = api.post("/entrypoints", &definition(FUNCTION)).await;
@@ -22,9 +21,8 @@ async fn a_registration_is_a_draft_with_a_place() {
     refused(&api.get(&format!("/entrypoints/{FUNCTION}")).await, 404, "not_found");
 }
 
-/// SR-345, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every action in every status over HTTP, and what a
-/// delete does in each.
-#[tokio::test]
+/// SR-211, SR-212, SR-213, SR-214, SR-215, SR-216, SR-345, SR-353, SR-354, SR-356, SR-358, SR-359, SR-360, SR-361, SR-362: every
+/// action in every status over HTTP, what a delete does in each, and who can be called, edited and found.
 async fn the_life_of_an_entrypoint() {
     let api = Api::start().await;
     // (actions that lead there, what each action then gives; absent ones are 409), and what DELETE gives.
@@ -65,9 +63,25 @@ async fn the_life_of_an_entrypoint() {
                     let answer = api.send(Method::PUT, &path, "", Some(&changed)).await;
                     if status == "draft" {
                         assert_eq!((answer.status.as_u16(), &answer.json["title"]), (200, &json!("Other")));
+                        changed["title"] = json!(7);
+                        refused(&api.send(Method::PUT, &path, "", Some(&changed)).await, 422, "validation");
+                        assert_eq!(api.get(&path).await.json["title"], "Other", "what is wrong changes nothing");
                     } else {
                         refused(&answer, 409, "conflict");
                     }
+                    let address = document["entrypoint_id"].as_str().unwrap();
+                    let called = api.invoke(&json!({"entrypoint_id": address}), &[]).await;
+                    if matches!(status, "active" | "deprecated") {
+                        assert_eq!(called.status, 201, "{status}: {}", called.text);
+                    } else {
+                        refused(&called, 409, "not_active");
+                    }
+                    let listed = async |more: &str| {
+                        let found = api.get(&format!("/entrypoints?entrypoint_id_prefix={address}{more}")).await;
+                        found.json["items"].as_array().unwrap().len()
+                    };
+                    assert_eq!(listed("").await, usize::from(status != "archived"), "{status}");
+                    assert_eq!(listed(&format!("&status={status}")).await, 1);
                 }
                 action => {
                     let answer = api.act(&id, action).await;
@@ -86,8 +100,7 @@ async fn the_life_of_an_entrypoint() {
     }
 }
 
-/// SR-346, SR-347, SR-365, SR-166, SR-169: the same faults, all of them, and nothing is kept either way.
-#[tokio::test]
+/// SR-166, SR-169, SR-171, SR-346, SR-347, SR-365: the same faults, all of them, and nothing is kept either way.
 async fn a_definition_is_validated_the_same_way_everywhere() {
     let api = Api::start().await;
     let mut wrong = definition(FUNCTION);
@@ -115,7 +128,6 @@ async fn a_definition_is_validated_the_same_way_everywhere() {
 }
 
 /// SR-350, SR-357: what is not there, and what is no action.
-#[tokio::test]
 async fn unknown_ids_and_actions() {
     let api = Api::start().await;
     let document = definition(FUNCTION);
@@ -138,7 +150,6 @@ async fn unknown_ids_and_actions() {
 }
 
 /// SR-355, SR-364: a version is a registration of its own, an address is registered once, and a deleted draft frees it.
-#[tokio::test]
 async fn an_address_is_registered_once() {
     let api = Api::start().await;
     let first = api.activate(&definition(FUNCTION)).await;
@@ -149,12 +160,13 @@ async fn an_address_is_registered_once() {
     api.register(&definition(&FUNCTION.replace("echo.v1", "echo.v2"))).await;
 }
 
-/// SR-004, SR-348, SR-366, SR-513: one list for both kinds, and what it can be restricted to.
-#[tokio::test]
+/// SR-004, SR-348, SR-366, SR-513, SR-524: one list for both kinds, and what it can be restricted to.
 async fn entrypoints_are_listed() {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
-    api.register(&definition(&FUNCTION.replace("echo.v1", "echo.v2"))).await;
+    let mut tagged = definition(&FUNCTION.replace("echo.v1", "echo.v2"));
+    tagged["tags"] = json!(["other", "test"]);
+    api.register(&tagged).await;
     api.activate(&definition(WORKFLOW)).await;
     let prefix = FUNCTION.trim_end_matches("v1~");
     let status = "%24filter=status%20eq%20%27active%27";
@@ -169,8 +181,10 @@ async fn entrypoints_are_listed() {
         ("?owner_type=tenant".to_owned(), 3),
         ("?owner_type=system".to_owned(), 0),
         ("?runtime=gts.x.core.serverless.adapter.lambda.v1~".to_owned(), 3),
+        ("?runtime=gts.x.core.serverless.adapter.none.v1~".to_owned(), 0),
         ("?tags=test".to_owned(), 3),
-        ("?tags=test,other".to_owned(), 0),
+        ("?tags=test,other".to_owned(), 1),
+        ("?tags=test,other,third".to_owned(), 0),
         ("?tenant_id=default".to_owned(), 3),
         ("?tenant_id=somebody".to_owned(), 0),
     ] {
@@ -183,4 +197,13 @@ async fn entrypoints_are_listed() {
     let addresses: Vec<&Value> =
         ordered["items"].as_array().unwrap().iter().map(|item| &item["entrypoint_id"]).collect();
     assert_eq!(addresses[0], WORKFLOW);
+}
+
+crate::backend::on_every_store! {
+    a_registration_is_a_draft_with_a_place,
+    the_life_of_an_entrypoint,
+    a_definition_is_validated_the_same_way_everywhere,
+    unknown_ids_and_actions,
+    an_address_is_registered_once,
+    entrypoints_are_listed,
 }

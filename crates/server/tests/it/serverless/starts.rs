@@ -14,8 +14,7 @@ fn body(params: &Value) -> Value {
     json!({"entrypoint_id": FUNCTION, "params": params})
 }
 
-/// SR-008, SR-342, SR-367, SR-369, SR-371, SR-379, SR-380: an async start answers with a place, where the outcome is found.
-#[tokio::test]
+/// SR-008, SR-243, SR-342, SR-367, SR-369, SR-371, SR-379, SR-380: an async start answers with a place, where the outcome is found.
 async fn an_async_start_is_found_at_its_place() {
     let api = api().await;
     let answer = api.invoke(&body(&json!({"amount": 7})), &[("x-correlation-id", "corr-1")]).await;
@@ -24,6 +23,7 @@ async fn an_async_start_is_found_at_its_place() {
     let record = &answer.json["record"];
     let id = record["invocation_id"].as_str().unwrap();
     assert_eq!((&record["id"], &record["mode"]), (&json!(id), &json!("async")));
+    assert!(record["timestamps"]["created_at"].is_string());
     assert_eq!(record["observability"]["correlation_id"], "corr-1");
     assert_eq!(answer.headers["location"], format!("{PREFIX}/invocations/{id}"));
     let ended = api.until(id, "succeeded").await;
@@ -31,7 +31,6 @@ async fn an_async_start_is_found_at_its_place() {
 }
 
 /// SR-007, SR-380, SR-381: a sync start waits; a run that fails is an answer.
-#[tokio::test]
 async fn a_sync_start_waits_for_the_end() {
     let api = api().await;
     for (what, status) in [("work", "succeeded"), ("fail", "failed")] {
@@ -47,9 +46,8 @@ async fn a_sync_start_waits_for_the_end() {
     }
 }
 
-/// SR-371, SR-372, SR-373, SR-374, SR-375, SR-379, SR-382, SR-363, SR-401, SR-402, SR-403, SR-405, SR-422: the checks
+/// SR-371, SR-372, SR-373, SR-374, SR-375, SR-379, SR-382, SR-363, SR-401, SR-403, SR-405, SR-422: the checks
 /// in their order, for real and dry.
-#[tokio::test]
 async fn what_cannot_start_is_refused_in_order() {
     let api = api().await;
     let draft = FUNCTION.replace("echo.v1", "echo.v2");
@@ -58,6 +56,7 @@ async fn what_cannot_start_is_refused_in_order() {
         (json!({}), 422, "validation"),
         (json!({"entrypoint_id": 7}), 422, "validation"),
         (json!({"entrypoint_id": FUNCTION, "mode": "later"}), 422, "validation"),
+        (json!({"entrypoint_id": FUNCTION, "dryrun": true}), 422, "validation"),
         (json!({"entrypoint_id": "gts.no.such.thing.v1~", "params": []}), 404, "not_found"),
         (json!({"entrypoint_id": id}), 404, "not_found"),
         (json!({"entrypoint_id": draft, "params": {"amount": "much"}}), 409, "not_active"),
@@ -83,12 +82,13 @@ async fn what_cannot_start_is_refused_in_order() {
     assert_eq!(api.calls(), 0, "SR-023: no code ran");
 }
 
-/// SR-373, SR-374: which statuses can be called.
-#[tokio::test]
+/// SR-373, SR-374, SR-402: which statuses can be called, for real and dry.
 async fn only_active_and_deprecated_entrypoints_start() {
     let api = Api::start().await;
     let id = api.register(&definition(FUNCTION)).await;
+    let dry = json!({"entrypoint_id": FUNCTION, "dry_run": true});
     refused(&api.invoke(&body(&json!({})), &[]).await, 409, "not_active");
+    refused(&api.invoke(&dry, &[]).await, 409, "not_active");
     for (action, callable) in [
         ("activate", true),
         ("deprecate", true),
@@ -100,15 +100,20 @@ async fn only_active_and_deprecated_entrypoints_start() {
         assert_eq!(api.act(&id, action).await.status, 200);
         let answer = api.invoke(&body(&json!({})), &[]).await;
         assert_eq!(answer.status.as_u16(), if callable { 201 } else { 409 }, "after {action}: {}", answer.text);
+        let answer = api.invoke(&dry, &[]).await;
+        if callable {
+            assert_eq!(answer.status, 200, "after {action}: {}", answer.text);
+        } else {
+            refused(&answer, 409, "not_active");
+        }
     }
 }
 
 /// SR-400, SR-406, SR-407, SR-412, SR-414, SR-415, SR-416, SR-417, SR-418, SR-419, SR-420, SR-421, SR-423: a dry run
 /// makes a record up, and nothing else.
-#[tokio::test]
 async fn a_dry_run_leaves_nothing_behind() {
     let api = api().await;
-    let request = json!({"entrypoint_id": FUNCTION, "params": {"amount": 1}, "dry_run": true});
+    let request = json!({"entrypoint_id": FUNCTION, "mode": "sync", "params": {"amount": 1}, "dry_run": true});
     let key = [("idempotency-key", "k")];
     let answer = api.invoke(&request, &key).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
@@ -121,6 +126,12 @@ async fn a_dry_run_leaves_nothing_behind() {
         (&record["status"], &record["params"], &record["entrypoint_version"]),
         (&json!("queued"), &json!({"amount": 1}), &json!("1.0.0"))
     );
+    assert_eq!((&record["entrypoint_id"], &record["mode"]), (&json!(FUNCTION), &json!("sync")));
+    assert_eq!(record["tenant_id"], "default");
+    let metrics = record["observability"]["metrics"].as_object().unwrap();
+    for (name, value) in metrics {
+        assert_eq!(*value, if name == "memory_limit_mb" { json!(128) } else { Value::Null }, "{name}");
+    }
     for name in ["result", "error"] {
         assert_eq!(record[name], Value::Null);
     }
@@ -140,7 +151,6 @@ async fn a_dry_run_leaves_nothing_behind() {
 }
 
 /// SR-376, SR-378, SR-380, SR-383: a key starts one run; other params under it are refused.
-#[tokio::test]
 async fn a_key_starts_one_run() {
     let api = api().await;
     let key = [("idempotency-key", "order-7")];
@@ -162,9 +172,8 @@ async fn a_key_starts_one_run() {
     assert_eq!(api.get("/invocations").await.json["items"].as_array().unwrap().len(), 4);
 }
 
-/// SR-426, SR-434, SR-435, SR-438, SR-439, SR-440, SR-441, SR-449: a cached result is the earlier record, and only with
+/// SR-426, SR-434, SR-435, SR-438, SR-439, SR-440, SR-441, SR-449, SR-505: a cached result is the earlier record, and only with
 /// all three conditions.
-#[tokio::test]
 async fn a_success_is_served_again_where_caching_is_active() {
     let api = Api::start().await;
     let mut version = 0;
@@ -185,7 +194,11 @@ async fn a_success_is_served_again_where_caching_is_active() {
         let headers: &[(&str, &str)] = if key { &[("idempotency-key", "k")] } else { &[] };
         let first = api.invoke(&request, headers).await;
         let calls = api.calls();
+        let records = async || api.get("/invocations?limit=200").await.json["items"].as_array().unwrap().len();
+        let before = records().await;
         let again = api.invoke(&request, headers).await;
+        assert_eq!(records().await - before, usize::from(!key), "row {version}");
+        assert_eq!((&first.json["dry_run"], &first.json["cached"]), (&json!(false), &json!(false)), "row {version}");
         assert_eq!(again.json["cached"], json!(cached), "row {version}: {}", again.text);
         assert_eq!(again.status.as_u16(), if key { 200 } else { 201 }, "row {version}");
         if key {
@@ -195,7 +208,6 @@ async fn a_success_is_served_again_where_caching_is_active() {
     }
 }
 
-#[tokio::test]
 async fn a_wrong_key_is_a_bad_request() {
     let api = api().await;
     let long = "k".repeat(257);
@@ -208,4 +220,15 @@ async fn a_wrong_key_is_a_bad_request() {
         refused(&api.invoke(&body(&json!({})), &headers).await, 400, "bad_request");
     }
     assert_eq!(api.invoke(&body(&json!({})), &[("idempotency-key", &long[..256])]).await.status, 201);
+}
+
+crate::backend::on_every_store! {
+    an_async_start_is_found_at_its_place,
+    a_sync_start_waits_for_the_end,
+    what_cannot_start_is_refused_in_order,
+    only_active_and_deprecated_entrypoints_start,
+    a_dry_run_leaves_nothing_behind,
+    a_key_starts_one_run,
+    a_success_is_served_again_where_caching_is_active,
+    a_wrong_key_is_a_bad_request,
 }

@@ -6,6 +6,13 @@ use serde_json::{Value, json};
 use super::support::{Api, FUNCTION, definition_of, refused};
 use crate::harness::{Options, keys};
 
+/// Longer than what ids and digests are likely to hold.
+const CARD: &str = "4111222233334444";
+
+fn card() -> u64 {
+    CARD.parse().unwrap()
+}
+
 struct Two {
     api: Api,
     entrypoint: String,
@@ -22,7 +29,7 @@ async fn two() -> Two {
     let activate = json!({"action": "activate"});
     let path = format!("/entrypoints/{entrypoint}:status");
     assert_eq!(api.send(Method::POST, &path, "acme-developer", Some(&activate)).await.status, 200);
-    let request = json!({"entrypoint_id": FUNCTION, "mode": "sync", "params": {"amount": 4111}});
+    let request = json!({"entrypoint_id": FUNCTION, "mode": "sync", "params": {"amount": card()}});
     let started = api.send(Method::POST, "/invocations", "acme-operator", Some(&request)).await;
     assert_eq!(started.status, 201, "{}", started.text);
     let invocation = started.json["record"]["id"].as_str().unwrap().to_owned();
@@ -30,7 +37,6 @@ async fn two() -> Two {
 }
 
 /// SR-013, SR-016, SR-368: what is another tenant's does not exist, whatever is asked.
-#[tokio::test]
 async fn a_foreign_tenant_finds_nothing() {
     let Two { api, entrypoint, invocation } = two().await;
     let document = definition_of("globex", FUNCTION);
@@ -61,7 +67,6 @@ async fn a_foreign_tenant_finds_nothing() {
 }
 
 /// A cursor of one tenant opens nothing in another.
-#[tokio::test]
 async fn a_cursor_belongs_to_its_tenant() {
     let Two { api, .. } = two().await;
     let request = json!({"entrypoint_id": FUNCTION, "mode": "sync"});
@@ -72,14 +77,92 @@ async fn a_cursor_belongs_to_its_tenant() {
     refused(&api.send(Method::GET, &path, "globex-viewer", None).await, 400, "bad_request");
 }
 
+/// SR-315: a tenant that is full is full alone.
+async fn tenants_have_quotas_of_their_own() {
+    let platform = |platform: &mut servo_runtime::serverless::Platform| {
+        platform.policy.quotas.max_concurrent_executions = 1;
+    };
+    let options = Options { auth: keys(), platform, ..Options::default() };
+    let api = Api::with(options, &["acme-developer", "globex-developer"]).await;
+    for tenant in ["acme", "globex"] {
+        let key = format!("{tenant}-developer");
+        let registered = api.send(Method::POST, "/entrypoints", &key, Some(&definition_of(tenant, FUNCTION))).await;
+        let path = format!("/entrypoints/{}:status", registered.json["id"].as_str().unwrap());
+        assert_eq!(api.send(Method::POST, &path, &key, Some(&json!({"action": "activate"}))).await.status, 200);
+        let hang = json!({"entrypoint_id": FUNCTION, "params": {"do": "hang"}});
+        let started = api.send(Method::POST, "/invocations", &key, Some(&hang)).await;
+        assert_eq!(started.status, 201, "{tenant}: {}", started.text);
+        refused(&api.send(Method::POST, "/invocations", &key, Some(&hang)).await, 429, "quota_exceeded");
+    }
+}
+
+/// SR-425: who may not start may not try either.
+async fn a_viewer_tries_nothing() {
+    let Two { api, .. } = two().await;
+    let dry = json!({"entrypoint_id": "gts.no.such.thing.v1~", "dry_run": true});
+    refused(&api.send(Method::POST, "/invocations", "acme-viewer", Some(&dry)).await, 403, "forbidden");
+    refused(&api.send(Method::POST, "/invocations", "nobody", Some(&dry)).await, 401, "unauthenticated");
+}
+
 /// Viewers see how runs stand, not what they carry.
-#[tokio::test]
 async fn payloads_are_hidden_from_viewers() {
     let Two { api, invocation, .. } = two().await;
     for path in [format!("/invocations/{invocation}"), "/invocations".to_owned()] {
         let hidden = api.send(Method::GET, &path, "acme-viewer", None).await;
-        assert!(!hidden.text.contains("4111") && hidden.text.contains("\"payloads_hidden\":true"), "{}", hidden.text);
+        assert!(!hidden.text.contains(CARD) && hidden.text.contains("\"payloads_hidden\":true"), "{}", hidden.text);
         let open = api.send(Method::GET, &path, "acme-operator", None).await;
-        assert!(open.text.contains("4111") && !open.text.contains("payloads_hidden"), "{}", open.text);
+        assert!(open.text.contains(CARD) && !open.text.contains("payloads_hidden"), "{}", open.text);
     }
+}
+
+/// The other ways to the same run hide the same: events as a page and as a stream, the file, and the Lambda API.
+async fn payloads_are_hidden_on_every_way_to_them() {
+    let Two { api, invocation, .. } = two().await;
+    let read = async |path: &str, key: &str, accept: &str| {
+        let request = api.server.request(Method::GET, path).bearer_auth(key).header("accept", accept);
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    let arn = format!("arn%3Aaws%3Alambda%3A%3A%3Afunction%3Ax%2Fdurable-execution%2Fn%2F{invocation}");
+    let rows = [
+        (format!("/v1/runs/{invocation}/events"), "application/json", 200),
+        (format!("/v1/runs/{invocation}/events"), "text/event-stream", 200),
+        (format!("/v1/runs/{invocation}/export"), "application/json", 403),
+        (format!("/2025-12-01/durable-executions/{arn}"), "application/json", 200),
+        (format!("/2025-12-01/durable-executions/{arn}?IncludeExecutionData=true"), "application/json", 200),
+        (format!("/2025-12-01/durable-executions/{arn}/history"), "application/json", 200),
+        (format!("/2025-12-01/durable-executions/{arn}/history?ReverseOrder=true"), "application/json", 200),
+        (format!("/2025-12-01/durable-executions/{arn}/state?CheckpointToken=x"), "application/json", 403),
+    ];
+    for (path, accept, status) in rows {
+        let hidden = read(&path, "acme-viewer", accept).await;
+        assert_eq!(hidden.0, status, "{path}: {}", hidden.1);
+        assert!(!hidden.1.contains(CARD), "{path}: {}", hidden.1);
+        let open = read(&path, "acme-operator", accept).await;
+        assert!(open.1.contains(CARD) || path.contains("/state"), "{path}: {}", open.1);
+    }
+}
+
+/// What the steps of a plan get is a payload, and how they hang together is not.
+async fn a_plan_is_shown_without_the_inputs_of_its_steps() {
+    let server = crate::harness::Server::with(Options { auth: keys(), ..Options::default() }).await;
+    let steps = json!([{"stepId": "a", "with": {"card": card()}}, {"stepId": "b", "dependsOn": ["a"]}]);
+    let run = server.start_as("acme-operator", steps).await;
+    let path = format!("/v1/runs/{run}/events");
+    let hidden = server.send(Method::GET, &path, "acme-viewer", None).await;
+    assert!(!hidden.text.contains(CARD), "{}", hidden.text);
+    let steps = json!([{"stepId": "a"}, {"stepId": "b", "dependsOn": ["a"]}]);
+    assert_eq!(hidden.json["events"][0]["plan"]["steps"], steps);
+    let open = server.send(Method::GET, &path, "acme-operator", None).await;
+    assert_eq!(open.json["events"][0]["plan"]["steps"][0]["with"]["card"], card());
+}
+
+crate::backend::on_every_store! {
+    a_foreign_tenant_finds_nothing,
+    a_cursor_belongs_to_its_tenant,
+    tenants_have_quotas_of_their_own,
+    a_viewer_tries_nothing,
+    payloads_are_hidden_from_viewers,
+    payloads_are_hidden_on_every_way_to_them,
+    a_plan_is_shown_without_the_inputs_of_its_steps,
 }

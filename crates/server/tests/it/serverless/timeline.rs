@@ -10,8 +10,7 @@ fn kinds(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect()
 }
 
-/// SR-173, SR-179, SR-184, SR-384: events in order, in the list envelope, page by page.
-#[tokio::test]
+/// SR-184, SR-384: events in order, in the list envelope, page by page.
 async fn a_timeline_has_pages() {
     let api = Api::start().await;
     api.activate(&definition(FUNCTION)).await;
@@ -50,7 +49,6 @@ async fn follow(api: &Api, id: &str, last: Option<&str>) -> Vec<Frame> {
 }
 
 /// Live: what is there, what comes, and the end; a reader that comes back gets the rest only.
-#[tokio::test]
 async fn a_timeline_is_followed_to_the_end() {
     let api = Api::start().await;
     api.activate(&definition(WORKFLOW)).await;
@@ -67,4 +65,9 @@ async fn a_timeline_is_followed_to_the_end() {
     let request = api.server.request(Method::GET, &format!("{PREFIX}/invocations/inv_missing/timeline"));
     let missing = crate::harness::Answer::of(request.header("accept", "text/event-stream")).await;
     refused(&missing, 404, "not_found");
+}
+
+crate::backend::on_every_store! {
+    a_timeline_has_pages,
+    a_timeline_is_followed_to_the_end,
 }

@@ -1,19 +1,17 @@
-//! The way of an invocation on SQLite: what the memory store is asked for in the other files, a real database does as well.
+//! The whole way of an invocation.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::support::{Api, FUNCTION, WORKFLOW, definition, refused};
-use crate::harness::Options;
 
 fn ids(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
 }
 
 /// SR-326, SR-327, SR-328, SR-345, SR-367, SR-376, SR-380, SR-384, SR-391: from the registration to the timeline.
-#[tokio::test]
-async fn an_entrypoint_lives_on_sqlite() {
-    let api = Api::with(Options { sqlite: true, ..Options::default() }, &[""]).await;
+async fn an_entrypoint_lives() {
+    let api = Api::start().await;
     let function = api.activate(&definition(FUNCTION)).await;
     api.activate(&definition(WORKFLOW)).await;
     refused(&api.post("/entrypoints", &definition(FUNCTION)).await, 409, "conflict");
@@ -57,4 +55,8 @@ async fn an_entrypoint_lives_on_sqlite() {
     refused(&api.control(&failed, "retry").await, 409, "not_active");
     assert_eq!(api.send(Method::DELETE, &format!("/entrypoints/{function}"), "", None).await.status, 204);
     assert_eq!(api.get(&format!("/entrypoints/{function}")).await.json["status"], "archived");
+}
+
+crate::backend::on_every_store! {
+    an_entrypoint_lives,
 }
