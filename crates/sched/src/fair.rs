@@ -60,7 +60,7 @@ impl<K: Ord + Clone, T> Fair<K, T> {
 
     /// The next piece of work, and a slot for it. `None` if nothing waits that may have one.
     pub fn take(&mut self) -> Option<(K, T)> {
-        if self.busy >= self.slots {
+        if !self.has_slot() {
             return None;
         }
         loop {
@@ -119,7 +119,12 @@ impl<K: Ord + Clone, T> Fair<K, T> {
 
     /// Whether [`Fair::take`] would give something.
     pub fn is_ready(&self) -> bool {
-        self.busy < self.slots && !self.ring.is_empty()
+        self.has_slot() && !self.ring.is_empty()
+    }
+
+    /// Whether any slot is free.
+    pub fn has_slot(&self) -> bool {
+        self.busy < self.slots
     }
 
     /// Whether the tenant could use a slot if it had work.
