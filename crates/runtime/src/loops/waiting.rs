@@ -108,7 +108,8 @@ impl Waiting {
         fair.has_slot() && !fair.is_ready() && self.walks.keys().any(|tenant| fair.has_room(tenant))
     }
 
-    /// Looking takes a fifth of the time at most, and does not hold up what is ready for longer than needed.
+    /// Whether enough was handed out, or enough time has passed, to look again while something is ready. A look that took
+    /// long, because many tenants have work, is worth more hand-overs.
     fn is_time(&self, now: Duration) -> bool {
         self.handed >= HANDED_MAX || now.saturating_sub(self.looked_at) >= PAUSE + self.took * 4
     }

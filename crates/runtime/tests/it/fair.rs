@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use servo_model::{RunId, TenantId};
+use servo_machine::SignalKind;
+use servo_model::{RunId, RunStatus, TenantId};
 use servo_runtime::config::{OverloadRule, TenantShare};
 use servo_runtime::loops::queue::{QueueOutcome, dequeue_and_start};
+use servo_sim::faults::{Call, Fate, FaultPlan};
 use servo_sim::{Cluster, Node};
 
 use crate::world::{World, plan_named};
@@ -126,6 +128,50 @@ fn a_tenant_has_no_more_in_flight_than_it_may() {
     }
     assert_eq!(most["capped"], 3);
     assert!(most["other"] >= SLOTS - 3, "what one may not use, another may: {most:?}");
+}
+
+/// Calls of the store that take a moment, and how many put a queued run back.
+#[derive(Default)]
+struct Counting {
+    put_back: AtomicUsize,
+}
+
+impl FaultPlan for Counting {
+    fn fate(&self, call: Call) -> Fate {
+        if call.name == "release_queue" {
+            self.put_back.fetch_add(1, Ordering::Relaxed);
+        }
+        Fate { before_ms: 1, ..Fate::default() }
+    }
+}
+
+/// Thousands of runs that have no room are not tried one after the other: that would take the store's time from all.
+#[test]
+fn runs_without_room_are_tried_a_few_at_a_time() {
+    let counting = Arc::new(Counting::default());
+    let world = World::with(23, |cluster| {
+        cluster.faults = counting.clone();
+        let rule = OverloadRule { active_runs_max: 0, ..OverloadRule::default() };
+        cluster.config.overload.tenants.insert("noisy".to_owned(), rule);
+    });
+    let node = world.leader();
+    flood(&world, &node, "noisy", 1_000);
+    let before = counting.put_back.load(Ordering::Relaxed);
+    world.pass(Duration::from_secs(2));
+    let tried = counting.put_back.load(Ordering::Relaxed) - before;
+    assert!(tried <= 3 * 64, "{tried} of 1,000 were put back within two seconds");
+    assert!(tried > 0);
+
+    // And somebody else's run is begun meanwhile as if they were not there.
+    let mut request = plan_named("plan", "quiet", json!([{"stepId": "a"}]));
+    request.approval_required = true;
+    let run_id = world.start(&node, request).unwrap().run_id;
+    let asked = world.now();
+    world.signal(&node, &run_id, "go", SignalKind::Approve).unwrap();
+    while world.snapshot(&node, &run_id).status != RunStatus::Completed {
+        world.pass_ms(5);
+        assert!(world.now().since(asked) < Duration::from_millis(500), "not begun");
+    }
 }
 
 /// The queue of runs, too: one round begins the oldest of every tenant, not only the oldest.
