@@ -28,7 +28,7 @@ const LANES: usize = 64;
 /// Between two invocations of the quiet tenant.
 const PACE: Duration = Duration::from_millis(25);
 /// While the flood comes in, its handlers are slow, so that it is still there afterwards.
-const SLOW: Duration = Duration::from_millis(500);
+const SLOW: Duration = Duration::from_secs(5);
 const USUAL: Duration = Duration::from_millis(20);
 const WITHIN: Duration = Duration::from_secs(600);
 /// Invocations of the quiet tenant when it has a crowd of its own.
