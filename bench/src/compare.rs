@@ -7,7 +7,7 @@ mod embedded;
 mod figure;
 mod http;
 pub(crate) mod load;
-mod process;
+pub(crate) mod process;
 mod recovery;
 mod replay;
 mod restate;

@@ -7,6 +7,7 @@
 
 mod compare;
 mod durable;
+mod fair;
 mod fold;
 mod handler;
 mod history;
@@ -25,7 +26,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases. `servo-bench compare` measures it beside its peers.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, waits, server.
+    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, waits, server, fair.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -43,6 +44,11 @@ struct Args {
     /// Open runs before the kill.
     #[arg(long, default_value_t = 10_000)]
     open_runs: usize,
+    /// Invocations of the tenant that floods, and of the one beside it.
+    #[arg(long, default_value_t = 100_000)]
+    flood: usize,
+    #[arg(long, default_value_t = 400)]
+    probes: usize,
 }
 
 /// As in the product.
@@ -90,6 +96,9 @@ fn main() -> Result<()> {
     }
     if wanted("server") {
         server::run(&args, &runtime)?;
+    }
+    if wanted("fair") {
+        fair::run(&args, &runtime)?;
     }
     Ok(())
 }

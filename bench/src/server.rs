@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     Ok(())
 }
 
-fn servo(args: &Args) -> Result<PathBuf> {
+pub(crate) fn servo(args: &Args) -> Result<PathBuf> {
     let beside = std::env::current_exe()?.with_file_name("servo");
     let path = args.servo.clone().unwrap_or(beside);
     if !path.exists() {

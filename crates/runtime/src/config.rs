@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use servo_machine::{OverloadPolicy, Policy};
+use servo_model::TenantId;
 use servo_model::function::Place;
 use servo_model::limits::Limits;
 
@@ -30,7 +31,8 @@ pub struct RuntimeConfig {
     /// How long a shutdown waits for steps in flight.
     pub shutdown_grace_ms: u64,
     /// A deliberately broken variant, for tests that must fail: `no-fence` (a node trusts in its authority beyond the end
-    /// of its lease). Other names are other crates' variants.
+    /// of its lease), `fifo-dispatch` (steps are handed out in the order in which they came, whoever's they are). Other
+    /// names are other crates' variants.
     #[cfg(feature = "sabotage")]
     #[serde(skip)]
     pub sabotage: Option<String>,
@@ -146,11 +148,36 @@ pub struct DispatchConfig {
     pub stall_after_ms: u64,
     /// How long a queued run is leased to the node that starts it.
     pub queue_lease_ms: u64,
+    /// What a tenant has of the places beside others.
+    pub default: TenantShare,
+    pub tenants: BTreeMap<TenantId, TenantShare>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TenantShare {
+    /// Of two tenants with work, one with twice the weight starts twice as many steps.
+    pub weight: u32,
+    /// Steps of the tenant that one node executes at a time; absent means all of the node's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight_max: Option<usize>,
+}
+
+impl Default for TenantShare {
+    fn default() -> Self {
+        Self { weight: 1, in_flight_max: None }
+    }
 }
 
 impl Default for DispatchConfig {
     fn default() -> Self {
-        Self { in_flight_max: 256, stall_after_ms: 30_000, queue_lease_ms: 30_000 }
+        Self {
+            in_flight_max: 256,
+            stall_after_ms: 30_000,
+            queue_lease_ms: 30_000,
+            default: TenantShare::default(),
+            tenants: BTreeMap::new(),
+        }
     }
 }
 

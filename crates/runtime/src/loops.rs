@@ -17,8 +17,10 @@ pub mod readers;
 pub mod relay;
 pub mod replay;
 pub mod retention;
+pub(crate) mod slots;
 pub mod supervise;
 pub mod timers;
+pub(crate) mod waiting;
 
 use std::time::Duration;
 

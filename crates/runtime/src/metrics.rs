@@ -49,3 +49,13 @@ pub(crate) fn publication(result: &'static str, count: u64) {
 pub(crate) fn retired(runs: u64) {
     metrics::counter!("servo_runs_retired_total").increment(runs);
 }
+
+/// Dispatches of how many tenants wait, and since when the oldest of them.
+pub(crate) fn waiting(tenants: usize, oldest: Option<Duration>) {
+    metrics::gauge!("servo_dispatch_tenants_waiting").set(u32::try_from(tenants).unwrap_or(u32::MAX));
+    metrics::gauge!("servo_dispatch_oldest_seconds").set(oldest.unwrap_or_default().as_secs_f64());
+}
+
+pub(crate) fn handed_out(waited: Duration) {
+    metrics::histogram!("servo_dispatch_wait_seconds").record(waited.as_secs_f64());
+}

@@ -306,6 +306,16 @@ impl Config {
                 return Err(ConfigError::new(key, "is 1 to 1000000"));
             }
         }
+        let named = self.runtime.dispatch.tenants.iter().map(|(tenant, share)| (format!("tenants.{tenant}"), share));
+        for (name, share) in named.chain([("default".to_owned(), &self.runtime.dispatch.default)]) {
+            let at = |field: &str| format!("runtime.dispatch.{name}.{field}");
+            if !(1..=100).contains(&share.weight) {
+                return Err(ConfigError::new(at("weight"), "is 1 to 100"));
+            }
+            if share.in_flight_max.is_some_and(|most| !(1..=1_000_000).contains(&most)) {
+                return Err(ConfigError::new(at("in_flight_max"), "is 1 to 1000000"));
+            }
+        }
         self.plan_sources()?;
         Ok(())
     }

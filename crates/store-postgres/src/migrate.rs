@@ -24,6 +24,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "lines", sql: include_str!("../migrations/0004_lines.sql") },
     Migration { version: 5, name: "entrypoints", sql: include_str!("../migrations/0005_entrypoints.sql") },
     Migration { version: 6, name: "identity", sql: include_str!("../migrations/0006_identity.sql") },
+    Migration { version: 7, name: "fair", sql: include_str!("../migrations/0007_fair.sql") },
 ];
 
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;

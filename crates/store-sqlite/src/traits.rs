@@ -13,7 +13,7 @@ use servo_model::contract::Backlog;
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::admin::StoreInfo;
-use servo_store::dispatch::{DueTimers, QueuedRun};
+use servo_store::dispatch::{DispatchHeads, DueTimers, QueuedRun};
 use servo_store::log::{LogPage, RunPage, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
 use servo_store::runs::RunQuery;
@@ -133,13 +133,20 @@ impl WorkStore for SqliteStore {
         self.write(Nature::SMALL_CHECKED, move |tx| queue::release(tx.conn, &run_id, &owner, not_before)).await
     }
 
+    async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>> {
+        let heads = heads.clone();
+        self.read(move |conn| dispatch::heads(conn, &heads)).await
+    }
+
     async fn open_dispatches(
         &self,
         epoch: u64,
+        tenant: &TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     ) -> Result<Vec<DispatchRow>> {
-        self.read(move |conn| dispatch::open(conn, epoch, after, limit)).await
+        let tenant = tenant.clone();
+        self.read(move |conn| dispatch::open(conn, epoch, &tenant, after, limit)).await
     }
 
     async fn get_dispatch(&self, request_id: &str) -> Result<Option<DispatchRow>> {

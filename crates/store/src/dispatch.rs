@@ -1,6 +1,8 @@
 //! Work that waits: queued runs, dispatches and timers. Each row was written by the append that made it necessary, so
 //! after a crash these rows are all that recovery needs.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, StepId, TenantId, Timestamp};
@@ -56,6 +58,18 @@ pub struct DispatchRow {
     pub changed_at: Timestamp,
 }
 
+/// Which open dispatches to look at. Open are those of steps that are pending, or notified under an epoch before `epoch`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchHeads {
+    pub epoch: u64,
+    /// Tenants after this one, in the order of their ids.
+    pub after: Option<TenantId>,
+    /// So many tenants at most.
+    pub tenants: u32,
+    /// So many of each at most.
+    pub each: u32,
+}
+
 /// A run that waits to be started, leased to whoever claimed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedRun {
@@ -63,6 +77,18 @@ pub struct QueuedRun {
     pub tenant: TenantId,
     pub not_before: Timestamp,
     pub queued_at: Timestamp,
+}
+
+/// Queued runs in the order in which they are claimed: every tenant's oldest, then every tenant's second, and so on.
+pub fn in_turns(runs: impl IntoIterator<Item = QueuedRun>) -> Vec<QueuedRun> {
+    let mut by_tenant: BTreeMap<TenantId, BTreeMap<(Timestamp, RunId), QueuedRun>> = BTreeMap::new();
+    for run in runs {
+        by_tenant.entry(run.tenant.clone()).or_default().insert((run.queued_at, run.run_id.clone()), run);
+    }
+    let in_turn = |runs: BTreeMap<_, QueuedRun>| runs.into_values().enumerate();
+    let mut turns: Vec<_> = by_tenant.into_values().flat_map(in_turn).collect();
+    turns.sort_by(|(a_turn, a), (b_turn, b)| (a_turn, a.queued_at, &a.run_id).cmp(&(b_turn, b.queued_at, &b.run_id)));
+    turns.into_iter().map(|(_, run)| run).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,18 +107,23 @@ pub struct DueTimers {
 
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Leases up to `limit` queued runs whose time has come and that nobody holds, oldest first. Atomic: no run is
-    /// given to two owners while a lease lasts.
+    /// Leases up to `limit` queued runs whose time has come and that nobody holds: the oldest of every tenant, then the
+    /// second of every tenant, and so on (see [`in_turns`]). Atomic: no run is given to two owners while a lease lasts.
     async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>>;
 
     /// Gives a lease back without starting the run, to be tried again not before a time.
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()>;
 
-    /// Dispatches of steps to hand out: pending ones, and notified ones of an epoch before `epoch`. Oldest first,
-    /// after `after` (a `(queued_at, request_id)` pair) so that one stuck row hides no others.
+    /// The first open dispatches of every tenant that has any, so that a tenant with a hundred thousand hides nobody's.
+    /// By tenant, each tenant's oldest first. What it reads grows with the tenants that have some, not with how many.
+    async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>>;
+
+    /// One tenant's open dispatches, oldest first, after `after` (a `(queued_at, request_id)` pair) so that one stuck row
+    /// hides no others.
     async fn open_dispatches(
         &self,
         epoch: u64,
+        tenant: &TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     ) -> Result<Vec<DispatchRow>>;

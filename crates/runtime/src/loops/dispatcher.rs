@@ -1,13 +1,13 @@
-//! The scheduler's hand-over: takes open dispatches from the backlog and runs each as an attempt.
+//! The scheduler's hand-over: takes open dispatches from the backlog, fairly by tenant, and runs each as an attempt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use servo_adapter::{Adapter, Handlers};
+use servo_model::RunState;
 use servo_model::execution::{COMPENSATE, HANDLER, JOIN};
-use servo_model::{RunState, Timestamp};
 use servo_store::{DispatchRow, Fence, Scope};
-use tokio::sync::Semaphore;
 
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
@@ -16,6 +16,8 @@ use super::concurrency::Concurrency;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
 use super::join;
+use super::slots::{Slot, Slots};
+use super::waiting::Waiting;
 use crate::engine::Engine;
 use crate::executions::Executions;
 use crate::tasks::Tasks;
@@ -85,56 +87,69 @@ async fn function_of(engine: &Engine, row: &DispatchRow) -> Option<(String, Opti
     engine.view(&Scope::System, &row.run_id, function).await.ok().flatten()
 }
 
-/// Dispatches looked at per query.
-const BATCH: u32 = 256;
-
 pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
     let engine = workshop.executions.engine().clone();
-    let slots = Arc::new(Semaphore::new(engine.config().dispatch.in_flight_max));
-    let poll = engine.config().poll();
-    while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().dispatch, poll).await {
-        if let Err(error) = drain(&workshop, &engine, &tasks, &slots).await {
-            tracing::warn!(%error, "open dispatches could not be read");
+    let slots = Slots::new(&engine.config().dispatch);
+    let mut waiting = Waiting::new(engine.clone(), slots.clone(), workshop.concurrency.clone());
+    let (poll, hint) = (engine.config().poll(), &engine.wake().dispatch);
+    while !engine.shutdown().is_triggered() {
+        match turn(&workshop, &mut waiting, &slots).await {
+            Ok(Some(work)) => hand_out(&workshop, &tasks, work),
+            // More is to be read before it is known whether there is anything.
+            Ok(None) if waiting.is_unfinished() => {}
+            Ok(None) => {
+                tokio::select! {
+                    biased;
+                    () = engine.shutdown().triggered() => return,
+                    () = hint.notified() => waiting.hint(),
+                    () = slots.freed(), if waiting.wants_slots() => {}
+                    () = engine.clock().sleep(poll) => waiting.hint(),
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "open dispatches could not be read");
+                if !super::pause(engine.clock().as_ref(), engine.shutdown(), hint, poll).await {
+                    return;
+                }
+            }
+        }
+        if hint.notified().now_or_never().is_some() {
+            waiting.hint();
         }
     }
 }
 
-/// Hands out everything that is open, as far as there are slots.
-async fn drain(
+/// The dispatch whose turn it is, if there is one, a slot for it, and this node has the authority.
+async fn turn(
     workshop: &Workshop,
-    engine: &Engine,
-    tasks: &Tasks,
-    slots: &Arc<Semaphore>,
-) -> Result<(), servo_store::Error> {
-    let authority = &workshop.authority;
-    let mut after: Option<(Timestamp, String)> = None;
-    loop {
-        let Some(fence) = authority.fence(engine.now()) else { return Ok(()) };
-        let rows = engine.store().open_dispatches(fence.epoch, after.take(), BATCH).await?;
-        let full = rows.len() == BATCH as usize;
-        let last = rows.last().map(|row| (row.queued_at, row.request_id.clone()));
-        for row in rows {
-            if engine.in_flight().contains(&row.request_id) {
-                continue;
-            }
-            // Waiting for a slot holds up the loop and nothing else; the rows stay where they are.
-            let Ok(slot) = slots.clone().acquire_owned().await else { return Ok(()) };
-            if engine.shutdown().is_triggered() {
-                return Ok(());
-            }
-            let now = engine.now();
-            let Some(fence) = authority.fence(now) else { return Ok(()) };
-            let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) else { continue };
-            let work = Handed { row, fence, registered };
-            let doing = workshop.clone();
-            tasks.spawn("attempt", async move {
-                doing.hand_out(work).await;
-                drop(slot);
-            });
-        }
-        if !full {
-            return Ok(());
-        }
-        after = last;
+    waiting: &mut Waiting,
+    slots: &Slots,
+) -> Result<Option<(Handed, Slot)>, servo_store::Error> {
+    let engine = workshop.executions.engine();
+    let Some(fence) = workshop.authority.fence(engine.now()) else {
+        waiting.forget();
+        return Ok(None);
+    };
+    if !slots.lock().has_slot() {
+        return Ok(None);
     }
+    waiting.fill(fence.epoch).await?;
+    loop {
+        let now = engine.now();
+        // Reading took its time.
+        let Some(fence) = workshop.authority.fence(now).filter(|now| now.epoch == fence.epoch) else { return Ok(None) };
+        let Some((row, slot)) = waiting.take() else { return Ok(None) };
+        if let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) {
+            crate::metrics::handed_out(now.since(row.queued_at));
+            return Ok(Some((Handed { row, fence, registered }, slot)));
+        }
+    }
+}
+
+fn hand_out(workshop: &Workshop, tasks: &Tasks, (work, slot): (Handed, Slot)) {
+    let doing = workshop.clone();
+    tasks.spawn("attempt", async move {
+        doing.hand_out(work).await;
+        drop(slot);
+    });
 }

@@ -17,6 +17,9 @@ const BATCH: u32 = 64;
 /// How long a run waits that found its tenant at the limit.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
+/// Rest after a batch of which nothing could be started.
+const IN_VAIN: Duration = Duration::from_millis(100);
+
 /// What became of a queued run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueOutcome {
@@ -32,10 +35,16 @@ pub(crate) async fn run(engine: Engine, owner: String) {
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().queue, poll).await {
         let mut full = FullTenants::default();
         loop {
-            // Every claimed run leaves the queue or gets a later time, so this comes to the end of what is due now.
+            // Every claimed run leaves the queue or gets a later time, so this comes to an end.
             match round(&engine, &owner, &mut full).await {
                 Ok(outcomes) => {
                     if outcomes.len() < BATCH as usize || engine.shutdown().is_triggered() {
+                        break;
+                    }
+                    if outcomes.iter().all(|(_, outcome)| *outcome == QueueOutcome::Skipped) {
+                        // Whoever has a run waiting was seen, and nobody has room. Putting back all that wait would keep the
+                        // store busy with nothing.
+                        engine.clock().sleep(IN_VAIN).await;
                         break;
                     }
                 }

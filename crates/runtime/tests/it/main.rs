@@ -6,6 +6,7 @@ mod budget;
 mod clocks;
 mod contract;
 mod executions;
+mod fair;
 mod pause;
 mod poison;
 mod projector;

@@ -108,7 +108,7 @@ fn a_silent_store_does_not_hold_up_the_stop() {
     let node = world.leader();
     let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 1_000}}]));
     world.wait_in_flight(&node, &run_id);
-    for call in ["append", "read_run", "get_run", "now", "read_log", "due_timers", "open_dispatches"] {
+    for call in ["append", "read_run", "get_run", "now", "read_log", "due_timers", "dispatch_heads"] {
         faults.fail(call, Fault::Unavailable);
     }
     let done = stop(&world, &node);

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use servo_model::contract::Backlog;
-use servo_model::{RunId, Timestamp};
-use servo_store::dispatch::{DispatchRow, DueTimers, QueuedRun};
+use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::dispatch::{DispatchHeads, DispatchRow, DueTimers, QueuedRun};
 use servo_store::{AuthorityRow, Result, WorkStore};
 
 use super::SimStore;
@@ -26,14 +26,21 @@ impl WorkStore for SimStore {
         .await
     }
 
+    async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>> {
+        let heads = heads.clone();
+        self.read("dispatch_heads", move |store| Box::pin(async move { store.dispatch_heads(&heads).await })).await
+    }
+
     async fn open_dispatches(
         &self,
         epoch: u64,
+        tenant: &TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     ) -> Result<Vec<DispatchRow>> {
+        let tenant = tenant.clone();
         self.read("open_dispatches", move |store| {
-            Box::pin(async move { store.open_dispatches(epoch, after, limit).await })
+            Box::pin(async move { store.open_dispatches(epoch, &tenant, after, limit).await })
         })
         .await
     }

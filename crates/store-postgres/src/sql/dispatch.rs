@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
-use servo_model::{RunId, Timestamp};
-use servo_store::dispatch::{DueTimers, QueuedRun};
+use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::dispatch::{DispatchHeads, DueTimers, QueuedRun};
 use servo_store::{AuthorityRow, DispatchRow, Result, WorkStore};
 
 use crate::error::corrupt;
@@ -36,10 +36,36 @@ const PUT: &str = concat!(
 
 const REMOVE: &str = "DELETE FROM dispatches WHERE request_id = ANY ($1)";
 
-const OPEN: &str = "SELECT * FROM dispatches
-    WHERE step_id IS NOT NULL AND state IN ('pending', 'notified') AND (state = 'pending' OR epoch < $1)
-        AND (queued_at, request_id) > ($2, $3)
-    ORDER BY queued_at, request_id LIMIT $4";
+/// The condition of the index, and what of it is open under the epoch `$1`.
+macro_rules! open {
+    () => {
+        "step_id IS NOT NULL AND state IN ('pending', 'notified') AND (state = 'pending' OR epoch < $1)"
+    };
+}
+
+const OPEN: &str = concat!(
+    "SELECT * FROM dispatches WHERE ",
+    open!(),
+    " AND tenant_id = $5 AND (queued_at, request_id) > ($2, $3) ORDER BY queued_at, request_id LIMIT $4"
+);
+
+/// The index is entered once for each tenant and once for its first rows, and never walked. The two subqueries of `tenants`
+/// are the same question: the first tenant after this one.
+const HEADS: &str = concat!(
+    "WITH RECURSIVE tenants AS (
+        (SELECT tenant_id FROM dispatches WHERE ",
+    open!(),
+    "   AND tenant_id > $2 ORDER BY tenant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT d.tenant_id FROM dispatches d WHERE ",
+    open!(),
+    "   AND d.tenant_id > t.tenant_id ORDER BY d.tenant_id LIMIT 1) FROM tenants t WHERE t.tenant_id IS NOT NULL)
+     SELECT head.* FROM (SELECT tenant_id FROM tenants WHERE tenant_id IS NOT NULL LIMIT $3) chosen
+        CROSS JOIN LATERAL (SELECT * FROM dispatches d WHERE ",
+    open!(),
+    "   AND d.tenant_id = chosen.tenant_id ORDER BY queued_at, request_id LIMIT $4) head
+     ORDER BY head.tenant_id, head.queued_at, head.request_id"
+);
 
 const GET: &str = "SELECT * FROM dispatches WHERE request_id = $1";
 
@@ -96,14 +122,23 @@ impl WorkStore for PostgresStore {
         self.release(run_id, owner, not_before).await
     }
 
+    async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>> {
+        let after = heads.after.as_ref().map_or("", |after| after.as_str());
+        let (tenants, each) = (i64::from(heads.tenants), i64::from(heads.each));
+        let rows = self.engine_read(HEADS, params![rows::bound(heads.epoch), after, tenants, each]).await?;
+        rows.iter().map(rows::dispatch).collect()
+    }
+
     async fn open_dispatches(
         &self,
         epoch: u64,
+        tenant: &TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     ) -> Result<Vec<DispatchRow>> {
         let (at, id) = after.map_or((i64::MIN, String::new()), |(at, id)| (at.as_millis(), id));
-        let rows = self.engine_read(OPEN, params![rows::bound(epoch), at, id, i64::from(limit)]).await?;
+        let params = params![rows::bound(epoch), at, id, i64::from(limit), tenant.as_str()];
+        let rows = self.engine_read(OPEN, params).await?;
         rows.iter().map(rows::dispatch).collect()
     }
 

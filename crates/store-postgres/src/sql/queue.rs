@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use servo_model::{RunId, Timestamp};
-use servo_store::dispatch::QueuedRun;
+use servo_store::dispatch::{QueuedRun, in_turns};
 use servo_store::{Error, Result};
 
 use super::now;
@@ -20,15 +20,34 @@ const PUT: &str = "INSERT INTO queue (run_id, tenant_id, not_before, queued_at)
 
 const REMOVE: &str = "DELETE FROM queue WHERE run_id = ANY ($1)";
 
-/// Rows that somebody else is claiming at this moment are passed over, not waited for.
+/// What can be claimed now.
+macro_rules! free {
+    () => {
+        concat!("q.not_before <= ", now!(), " AND (q.leased_until IS NULL OR q.leased_until <= ", now!(), ")")
+    };
+}
+
+/// The order of `in_turns`. Rows that somebody else is claiming at this moment are passed over, not waited for; so that
+/// something is left then, a few times as many are looked at. What was looked at may have been claimed before it is locked:
+/// the lock reads it again.
 const CLAIM: &str = concat!(
-    "WITH free AS (
-        SELECT run_id FROM queue
-        WHERE not_before <= ",
-    now!(),
-    "   AND (leased_until IS NULL OR leased_until <= ",
-    now!(),
-    ")  ORDER BY queued_at, run_id LIMIT $4 FOR UPDATE SKIP LOCKED)
+    "WITH RECURSIVE tenants AS (
+        (SELECT tenant_id FROM queue ORDER BY tenant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT q.tenant_id FROM queue q WHERE q.tenant_id > t.tenant_id ORDER BY q.tenant_id LIMIT 1)
+            FROM tenants t WHERE t.tenant_id IS NOT NULL),
+     turns AS (
+        SELECT head.run_id, head.queued_at,
+            row_number() OVER (PARTITION BY t.tenant_id ORDER BY head.queued_at, head.run_id) AS turn
+        FROM tenants t CROSS JOIN LATERAL (SELECT q.run_id, q.queued_at FROM queue q
+            WHERE q.tenant_id = t.tenant_id AND ",
+    free!(),
+    "       ORDER BY q.queued_at, q.run_id LIMIT $4::bigint * 4) head),
+     chosen AS (SELECT run_id, turn FROM turns ORDER BY turn, queued_at, run_id LIMIT $4::bigint * 4),
+     free AS (
+        SELECT q.run_id FROM chosen JOIN queue q ON q.run_id = chosen.run_id WHERE ",
+    free!(),
+    "   ORDER BY chosen.turn, q.queued_at, q.run_id LIMIT $4 FOR UPDATE OF q SKIP LOCKED)
      UPDATE queue q SET leased_by = $2, leased_until = LEAST(",
     now!(),
     " + $3::bigint, $5::bigint)
@@ -80,8 +99,7 @@ impl PostgresStore {
                 queued_at: rows::time(row, "queued_at")?,
             });
         }
-        claimed.sort_by(|a, b| (a.queued_at, &a.run_id).cmp(&(b.queued_at, &b.run_id)));
-        Ok(claimed)
+        Ok(in_turns(claimed))
     }
 
     pub(crate) async fn release(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {

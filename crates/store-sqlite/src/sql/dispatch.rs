@@ -1,10 +1,12 @@
 //! Dispatches: compare-and-set moves inside appends, and the readers of those that are open.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, StepId, TenantId, Timestamp};
-use servo_store::dispatch::DispatchStep;
+use servo_store::dispatch::{DispatchHeads, DispatchStep};
 use servo_store::{DispatchChange, DispatchRow, Error};
 
 use crate::codec::{self, int};
@@ -133,9 +135,48 @@ pub(crate) fn get(conn: &Connection, request_id: &str) -> Result<Option<Dispatch
     rows.next()?.map(dispatch_row).transpose()
 }
 
+pub(crate) fn heads(conn: &Connection, heads: &DispatchHeads) -> Result<Vec<DispatchRow>, Fault> {
+    let mut open = Vec::new();
+    for tenant in tenants(conn, heads)? {
+        open.extend(self::open(conn, heads.epoch, &tenant, None, heads.each)?);
+    }
+    Ok(open)
+}
+
+/// The tenants that have open dispatches. The index is entered once for each, and never walked.
+fn tenants(conn: &Connection, heads: &DispatchHeads) -> Result<BTreeSet<TenantId>, Fault> {
+    let most = heads.tenants as usize;
+    let mut found = BTreeSet::new();
+    let first = heads.after.as_ref().map_or("", |after| after.as_str()).to_owned();
+    let sql = "SELECT tenant_id FROM dispatches INDEXED BY dispatches_pending \
+               WHERE state = 'pending' AND step_id IS NOT NULL AND tenant_id > ?1 ORDER BY tenant_id LIMIT 1";
+    let mut next = conn.prepare_cached(sql)?;
+    let mut after = first.clone();
+    while found.len() < most {
+        let mut rows = next.query([&after])?;
+        let Some(row) = rows.next()? else { break };
+        let tenant = codec::tenant(row, 0)?;
+        after = tenant.as_str().to_owned();
+        found.insert(tenant);
+    }
+    // What an earlier epoch left is little: what it had in flight when it ended.
+    let sql = "SELECT DISTINCT tenant_id FROM dispatches INDEXED BY dispatches_notified \
+               WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 AND tenant_id > ?2";
+    let mut left = conn.prepare_cached(sql)?;
+    let mut rows = left.query(params![int(heads.epoch), first])?;
+    while let Some(row) = rows.next()? {
+        found.insert(codec::tenant(row, 0)?);
+    }
+    while found.len() > most {
+        found.pop_last();
+    }
+    Ok(found)
+}
+
 pub(crate) fn open(
     conn: &Connection,
     epoch: u64,
+    tenant: &TenantId,
     after: Option<(Timestamp, String)>,
     limit: u32,
 ) -> Result<Vec<DispatchRow>, Fault> {
@@ -143,17 +184,18 @@ pub(crate) fn open(
     let sql = concat!(
         "SELECT * FROM (SELECT ",
         columns!(),
-        " FROM dispatches WHERE state = 'pending' AND step_id IS NOT NULL AND (queued_at, request_id) > (?2, ?3) \
-         ORDER BY queued_at, request_id LIMIT ?4) UNION ALL SELECT * FROM (SELECT ",
+        " FROM dispatches INDEXED BY dispatches_pending WHERE state = 'pending' AND step_id IS NOT NULL \
+         AND tenant_id = ?5 AND (queued_at, request_id) > (?2, ?3) ORDER BY queued_at, request_id LIMIT ?4) \
+         UNION ALL SELECT * FROM (SELECT ",
         columns!(),
-        " FROM dispatches WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 \
-         AND (queued_at, request_id) > (?2, ?3) ORDER BY queued_at, request_id LIMIT ?4) \
-         ORDER BY 11, 1 LIMIT ?4"
+        " FROM dispatches INDEXED BY dispatches_notified WHERE state = 'notified' AND step_id IS NOT NULL \
+         AND epoch < ?1 AND tenant_id = ?5 AND (queued_at, request_id) > (?2, ?3) \
+         ORDER BY queued_at, request_id LIMIT ?4) ORDER BY 11, 1 LIMIT ?4"
     );
     // Times are not negative, so this is before everything.
     let (at, request_id) = after.map_or((-1, String::new()), |(at, request_id)| (at.as_millis(), request_id));
     let mut found = conn.prepare_cached(sql)?;
-    let mut rows = found.query(params![int(epoch), at, request_id, limit])?;
+    let mut rows = found.query(params![int(epoch), at, request_id, limit, tenant.as_str()])?;
     let mut open = Vec::new();
     while let Some(row) = rows.next()? {
         open.push(dispatch_row(row)?);

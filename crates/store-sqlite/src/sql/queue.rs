@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::Error;
-use servo_store::dispatch::QueuedRun;
+use servo_store::dispatch::{QueuedRun, in_turns};
 
 use crate::codec;
 use crate::error::Fault;
@@ -39,35 +39,62 @@ pub(crate) fn remove(conn: &Connection, run_id: &RunId, leased_by: Option<&str>)
 
 pub(crate) fn claim(tx: &Tx<'_>, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>, Fault> {
     let now = tx.now.as_millis();
-    // Oldest first, and a run that cannot be claimed now is skipped. With few claimable runs, sorting those is quick
-    // however many are delayed; with many, walking from the oldest meets enough of them at once.
+    // With few claimable runs, sorting those is quick however many are delayed; with many, walking from a tenant's oldest
+    // meets enough of them at once.
     let sql = "SELECT count(*) FROM (SELECT 1 FROM queue WHERE free_at <= ?1 LIMIT ?2)";
     let claimable: i64 = tx.conn.prepare_cached(sql)?.query_row(params![now, SORT_MAX + 1], |row| row.get(0))?;
-    let sql = if claimable <= SORT_MAX {
-        "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_free WHERE free_at <= ?1 \
-         ORDER BY queued_at, run_id LIMIT ?2"
+    let free = if claimable <= SORT_MAX {
+        let sql =
+            "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_free WHERE free_at <= ?1";
+        read(tx.conn, sql, params![now])?
     } else {
-        "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_order WHERE +free_at <= ?1 \
-         ORDER BY queued_at, run_id LIMIT ?2"
+        first_of_each(tx.conn, now, limit)?
     };
-    let mut claimed = Vec::new();
-    let mut found = tx.conn.prepare_cached(sql)?;
-    let mut rows = found.query(params![now, limit])?;
-    while let Some(row) = rows.next()? {
-        claimed.push(QueuedRun {
-            run_id: codec::run_id(row, 0)?,
-            tenant: codec::tenant(row, 1)?,
-            not_before: codec::time(row, 2)?,
-            queued_at: codec::time(row, 3)?,
-        });
-    }
-    drop(rows);
+    let mut claimed = in_turns(free);
+    claimed.truncate(limit as usize);
     let until = tx.now.plus(Duration::from_millis(lease_ms)).as_millis();
     let mut lease = tx.conn.prepare_cached("UPDATE queue SET lease_owner = ?2, free_at = ?3 WHERE run_id = ?1")?;
     for run in &claimed {
         lease.execute(params![run.run_id.as_str(), owner, until])?;
     }
     Ok(claimed)
+}
+
+/// Each tenant's oldest claimable runs, as many as could be claimed.
+fn first_of_each(conn: &Connection, now: i64, limit: u32) -> Result<Vec<QueuedRun>, Fault> {
+    let sql = "SELECT tenant_id FROM queue INDEXED BY queue_order WHERE tenant_id > ?1 ORDER BY tenant_id LIMIT 1";
+    let mut next = conn.prepare_cached(sql)?;
+    let mut tenants: Vec<String> = Vec::new();
+    while let Some(tenant) = next.query_row([tenants.last().map_or("", |last| last)], |row| row.get(0)).optional()? {
+        tenants.push(tenant);
+    }
+    let sql = "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_order \
+               WHERE tenant_id = ?1 AND +free_at <= ?2 ORDER BY queued_at, run_id LIMIT ?3";
+    let first = |each: u32| -> Result<Vec<QueuedRun>, Fault> {
+        let mut free = Vec::new();
+        for tenant in &tenants {
+            free.extend(read(conn, sql, params![tenant, now, each])?);
+        }
+        Ok(free)
+    };
+    // Where every tenant's oldest are enough, nobody's second is read.
+    let oldest = first(1)?;
+    if oldest.len() >= limit as usize { Ok(oldest) } else { first(limit) }
+}
+
+fn read(conn: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<QueuedRun>, Fault> {
+    let mut runs = Vec::new();
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query(values)?;
+    while let Some(row) = rows.next()? {
+        runs.push(QueuedRun {
+            run_id: codec::run_id(row, 0)?,
+            tenant: codec::tenant(row, 1)?,
+            not_before: codec::time(row, 2)?,
+            queued_at: codec::time(row, 3)?,
+        });
+    }
+    Ok(runs)
 }
 
 pub(crate) fn release(conn: &Connection, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<(), Fault> {

@@ -1,11 +1,13 @@
 //! Queue, dispatches, timers and authority.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
-use servo_model::{RunId, Timestamp};
+use servo_model::{RunId, TenantId, Timestamp};
 
 use super::MemStore;
-use crate::dispatch::{DispatchRow, DueTimer, DueTimers, QueuedRun, WorkStore};
+use crate::dispatch::{DispatchHeads, DispatchRow, DueTimer, DueTimers, QueuedRun, WorkStore, in_turns};
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
 
@@ -15,7 +17,7 @@ impl WorkStore for MemStore {
         let now = (self.time)();
         let until = now.plus(std::time::Duration::from_millis(lease_ms));
         let mut inner = self.lock()?;
-        let mut free: Vec<_> = inner
+        let free = inner
             .runs
             .values()
             .filter_map(|run| Some((run, run.queue.as_ref()?)))
@@ -28,9 +30,8 @@ impl WorkStore for MemStore {
                 tenant: run.row.tenant.clone(),
                 not_before: queue.not_before,
                 queued_at: queue.queued_at,
-            })
-            .collect();
-        free.sort_by(|a, b| (a.queued_at, &a.run_id).cmp(&(b.queued_at, &b.run_id)));
+            });
+        let mut free = in_turns(free);
         free.truncate(limit as usize);
         for claimed in &free {
             if let Some(queue) = inner.runs.get_mut(&claimed.run_id).and_then(|run| run.queue.as_mut()) {
@@ -53,28 +54,32 @@ impl WorkStore for MemStore {
         }
     }
 
+    async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>> {
+        let inner = self.lock()?;
+        let mut by_tenant: BTreeMap<&TenantId, Vec<&DispatchRow>> = BTreeMap::new();
+        for row in inner.dispatches.values().filter(|row| is_open(row, heads.epoch)) {
+            if heads.after.as_ref().is_none_or(|after| row.tenant > *after) {
+                by_tenant.entry(&row.tenant).or_default().push(row);
+            }
+        }
+        let first = by_tenant.into_values().take(heads.tenants as usize);
+        Ok(first.flat_map(|open| oldest(open, heads.each)).collect())
+    }
+
     async fn open_dispatches(
         &self,
         epoch: u64,
+        tenant: &TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     ) -> Result<Vec<DispatchRow>> {
         let inner = self.lock()?;
-        let mut open: Vec<_> = inner
+        let open = inner
             .dispatches
             .values()
-            .filter(|row| row.step.is_some())
-            .filter(|row| match row.state {
-                DispatchState::Pending => true,
-                DispatchState::Notified => row.epoch < epoch,
-                DispatchState::Delivered | DispatchState::Failed => false,
-            })
-            .filter(|row| after.as_ref().is_none_or(|(at, id)| (row.queued_at, &row.request_id) > (*at, id)))
-            .cloned()
-            .collect();
-        open.sort_by(|a, b| (a.queued_at, &a.request_id).cmp(&(b.queued_at, &b.request_id)));
-        open.truncate(limit as usize);
-        Ok(open)
+            .filter(|row| row.tenant == *tenant && is_open(row, epoch))
+            .filter(|row| after.as_ref().is_none_or(|(at, id)| (row.queued_at, &row.request_id) > (*at, id)));
+        Ok(oldest(open.collect(), limit))
     }
 
     async fn get_dispatch(&self, request_id: &str) -> Result<Option<DispatchRow>> {
@@ -128,4 +133,19 @@ impl WorkStore for MemStore {
         }
         Ok(())
     }
+}
+
+/// Whether a dispatch is to be handed out by the holder of this epoch.
+fn is_open(row: &DispatchRow, epoch: u64) -> bool {
+    let open = match row.state {
+        DispatchState::Pending => true,
+        DispatchState::Notified => row.epoch < epoch,
+        DispatchState::Delivered | DispatchState::Failed => false,
+    };
+    open && row.step.is_some()
+}
+
+fn oldest(mut rows: Vec<&DispatchRow>, limit: u32) -> Vec<DispatchRow> {
+    rows.sort_by(|a, b| (a.queued_at, &a.request_id).cmp(&(b.queued_at, &b.request_id)));
+    rows.into_iter().take(limit as usize).cloned().collect()
 }

@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 74] = [
+pub(crate) const METHODS: [&str; 75] = [
     "now",
     "append",
     "read_run",
@@ -19,6 +19,7 @@ pub(crate) const METHODS: [&str; 74] = [
     "count_open",
     "claim_queue",
     "release_queue",
+    "dispatch_heads",
     "open_dispatches",
     "get_dispatch",
     "backlog",

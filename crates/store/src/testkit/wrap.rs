@@ -90,13 +90,21 @@ macro_rules! wrap_store {
                 self.around("release_queue", self.inner().release_queue(run_id, owner, not_before)).await
             }
 
+            async fn dispatch_heads(
+                &self,
+                heads: &$crate::dispatch::DispatchHeads,
+            ) -> $crate::Result<Vec<$crate::DispatchRow>> {
+                self.around("dispatch_heads", self.inner().dispatch_heads(heads)).await
+            }
+
             async fn open_dispatches(
                 &self,
                 epoch: u64,
+                tenant: &$crate::testkit::wrap::TenantId,
                 after: Option<($crate::testkit::wrap::Timestamp, String)>,
                 limit: u32,
             ) -> $crate::Result<Vec<$crate::DispatchRow>> {
-                self.around("open_dispatches", self.inner().open_dispatches(epoch, after, limit)).await
+                self.around("open_dispatches", self.inner().open_dispatches(epoch, tenant, after, limit)).await
             }
 
             async fn get_dispatch(&self, request_id: &str) -> $crate::Result<Option<$crate::DispatchRow>> {

@@ -6,7 +6,7 @@ use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, TenantId};
 
 use super::Context;
-use crate::dispatch::{DispatchChange, DispatchRow};
+use crate::dispatch::{DispatchChange, DispatchHeads, DispatchRow};
 use crate::error::{Error, Result};
 use crate::log::{Expected, StreamAppend};
 use crate::testkit::fixtures::{add, dispatch_step, fresh_event, run_id, system_stream, tenant};
@@ -190,7 +190,7 @@ pub(super) async fn open_dispatches_are_steps_of_older_epochs(ctx: &Context) {
 
     async fn open(ctx: &Context, epoch: u64, after: Option<&DispatchRow>, limit: u32) -> Vec<DispatchRow> {
         let after = after.map(|row| (row.queued_at, row.request_id.clone()));
-        ctx.store.open_dispatches(epoch, after, limit).await.unwrap()
+        ctx.store.open_dispatches(epoch, &tenant("acme"), after, limit).await.unwrap()
     }
     let ids = |rows: &[DispatchRow]| rows.iter().map(|row| row.request_id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&open(ctx, 1, None, 10).await), ["e", "Z", "a"], "what epoch 1 handed out is its own");
@@ -203,6 +203,47 @@ pub(super) async fn open_dispatches_are_steps_of_older_epochs(ctx: &Context) {
     assert_eq!(ids(&open(ctx, 3, Some(&all[1]), 2).await), ["c", "Z"], "the first ones hide no others");
     assert_eq!(ids(&open(ctx, 3, Some(&all[3]), 10).await), ["a"]);
     assert_eq!(open(ctx, 3, Some(&all[4]), 10).await, []);
+}
+
+/// Each tenant's first ones, by tenant, however many another has and whenever they came.
+pub(super) async fn a_flood_of_one_tenant_hides_no_other(ctx: &Context) {
+    for (run, owner) in [("inv_1", "noisy"), ("inv_2", "quiet"), ("inv_3", "Last"), ("inv_4", "old")] {
+        ctx.start(run, owner).await;
+    }
+    let put = async |run: &str, owner: &str, changes: Vec<DispatchChange>| {
+        let run = run_id(run);
+        let stream = add(&run, &tenant(owner), Expected::Any, vec![fresh_event(&run)]);
+        ctx.put(StreamAppend { dispatches: changes, ..stream }).await.unwrap();
+    };
+    let flood: Vec<_> = (0..300).map(|n| format!("f{n:03}")).collect();
+    put("inv_1", "noisy", flood.iter().map(|id| queue(id, Some(id))).collect()).await;
+    ctx.clock.advance(1);
+    put("inv_2", "quiet", vec![queue("q1", Some("q1")), queue("q2", Some("q2")), queue("q3", Some("q3"))]).await;
+    put("inv_3", "Last", vec![queue("l", Some("l"))]).await;
+    // Operator dispatches are nobody's to hand out.
+    change(ctx, vec![queue("operator", None)]).await.unwrap();
+    // One that was handed out, and one whose end is recorded.
+    put("inv_4", "old", vec![queue("n", Some("n")), notify("n", 1), queue("d", Some("d")), notify("d", 1)]).await;
+    put("inv_4", "old", vec![deliver("d")]).await;
+    put("inv_2", "quiet", vec![notify("q1", 1)]).await;
+
+    let heads = async |epoch: u64, after: Option<&str>, tenants: u32, each: u32| -> Vec<String> {
+        let heads = DispatchHeads { epoch, after: after.map(tenant), tenants, each };
+        let rows = ctx.store.dispatch_heads(&heads).await.unwrap();
+        rows.iter().map(|row| format!("{}:{}", row.tenant, row.request_id)).collect()
+    };
+    assert_eq!(heads(1, None, 9, 2).await, ["Last:l", "noisy:f000", "noisy:f001", "quiet:q2", "quiet:q3"]);
+    assert_eq!(heads(2, None, 9, 1).await, ["Last:l", "noisy:f000", "old:n", "quiet:q1"], "an older epoch's");
+    assert_eq!(heads(1, None, 2, 1).await, ["Last:l", "noisy:f000"]);
+    assert_eq!(heads(1, Some("noisy"), 9, 1).await, ["quiet:q2"], "the next tenants");
+    assert_eq!(heads(2, Some("noisy"), 1, 9).await, ["old:n"]);
+    assert_eq!(heads(1, Some("quiet"), 9, 9).await, [""; 0]);
+    assert_eq!(heads(1, None, 0, 9).await, [""; 0]);
+
+    let after = Some((ctx.store.get_dispatch("f298").await.unwrap().unwrap().queued_at, "f298".to_owned()));
+    let rest = ctx.store.open_dispatches(1, &tenant("noisy"), after, 9).await.unwrap();
+    assert_eq!(rest.iter().map(|row| row.request_id.as_str()).collect::<Vec<_>>(), ["f299"]);
+    assert_eq!(ctx.store.open_dispatches(1, &tenant("nobody"), None, 9).await.unwrap(), []);
 }
 
 /// RT-013: counted beside the store, after every one of many random changes.

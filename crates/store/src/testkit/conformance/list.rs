@@ -59,6 +59,7 @@ macro_rules! __conformance_cases {
             }
             queue {
                 claims_take_the_oldest_due;
+                tenants_take_turns_in_the_queue;
                 a_lease_lasts_and_then_ends proves "ES-073";
                 a_run_is_started_by_the_holder_only proves "ES-073";
                 a_lease_can_be_given_back;
@@ -74,6 +75,7 @@ macro_rules! __conformance_cases {
                 only_an_older_epoch_is_adopted;
                 only_a_pending_dispatch_is_withdrawn;
                 open_dispatches_are_steps_of_older_epochs;
+                a_flood_of_one_tenant_hides_no_other;
                 the_backlog_counts_every_state proves "RT-013";
             }
             timers {

@@ -4,7 +4,7 @@ use servo_model::Timestamp;
 
 use super::Context;
 use crate::error::Error;
-use crate::log::{Expected, QueueChange, StreamAppend};
+use crate::log::{Append, Expected, QueueChange, StreamAppend};
 use crate::testkit::fixtures::{add, fresh_event, run_id, start_stream, tenant};
 
 /// Starts a run that waits in the queue.
@@ -46,6 +46,40 @@ pub(super) async fn claims_take_the_oldest_due(ctx: &Context) {
     assert_eq!(claim(ctx, "a", 60_000, 10).await, [""; 0], "one millisecond too early");
     ctx.clock.advance(1);
     assert_eq!(claim(ctx, "a", 60_000, 10).await, ["inv_1"], "at its time");
+}
+
+/// However many of one tenant wait, and since when: each turn takes one of every tenant.
+pub(super) async fn tenants_take_turns_in_the_queue(ctx: &Context) {
+    let enqueue = async |runs: &[String], owner: &str| {
+        let queued = |run: &String| {
+            let mut stream = start_stream(&run_id(run), &tenant(owner));
+            stream.queue = QueueChange::Put { not_before: ctx.clock.now() };
+            stream
+        };
+        for runs in runs.chunks(50) {
+            let streams = runs.iter().map(queued).collect();
+            ctx.store.append(Append { streams, ..Append::default() }).await.unwrap();
+        }
+        ctx.clock.advance(1);
+    };
+    // More than are ever sorted at once, and then so few that they are.
+    for (round, flood) in [("a", 600), ("b", 20)] {
+        let noisy: Vec<_> = (0..flood).map(|n| format!("inv_{round}_noisy_{n:03}")).collect();
+        enqueue(&noisy, "noisy").await;
+        let quiet: Vec<_> = (0..3).map(|n| format!("inv_{round}_quiet_{n}")).collect();
+        enqueue(&quiet, "Quiet").await;
+        let last = vec![format!("inv_{round}_last")];
+        enqueue(&last, "last").await;
+        let first = claim(ctx, "a", 60_000_000, 5).await;
+        assert_eq!(first, [&noisy[0], &quiet[0], &last[0], &noisy[1], &quiet[1]].map(Clone::clone));
+        let second = claim(ctx, "a", 60_000_000, 4).await;
+        assert_eq!(second, [&noisy[2], &quiet[2], &noisy[3], &noisy[4]].map(Clone::clone));
+        let mut left = flood - 5;
+        while left > 0 {
+            left -= claim(ctx, "a", 60_000_000, 200).await.len();
+        }
+        assert_eq!(claim(ctx, "a", 1, 1).await, [""; 0]);
+    }
 }
 
 /// ES-073

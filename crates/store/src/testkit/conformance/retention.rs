@@ -222,7 +222,7 @@ pub(super) async fn quarantine_sets_a_run_aside(ctx: &Context) {
     let due: Vec<_> = ctx.store.due_timers(10).await.unwrap().due.into_iter().map(|timer| timer.run_id).collect();
     assert_eq!(due, [run_id("inv_keep")]);
     assert_eq!(ctx.store.claim_queue("node", 1, 10).await.unwrap().len(), 1);
-    assert!(ctx.store.open_dispatches(9, None, 10).await.unwrap().iter().all(|row| row.run_id != run));
+    assert!(ctx.store.open_dispatches(9, &tenant("acme"), None, 10).await.unwrap().iter().all(|row| row.run_id != run));
 
     // A later row of the run does not lift it.
     let acme = tenant("acme");

@@ -136,8 +136,9 @@ async fn apply_rows(op: &Op, store: &dyn Store, places: &[Position]) -> Answer {
         Op::ReleaseQueue { run_id, owner, not_before } => {
             Answer::of(store.release_queue(run_id, owner, *not_before).await)
         }
-        Op::OpenDispatches { epoch, after, limit } => {
-            Answer::of(store.open_dispatches(*epoch, after.clone(), *limit).await)
+        Op::DispatchHeads { heads } => Answer::of(store.dispatch_heads(heads).await),
+        Op::OpenDispatches { epoch, tenant, after, limit } => {
+            Answer::of(store.open_dispatches(*epoch, tenant, after.clone(), *limit).await)
         }
         Op::GetDispatch { request_id } => Answer::of(store.get_dispatch(request_id).await),
         Op::Backlog => Answer::of(store.backlog().await),

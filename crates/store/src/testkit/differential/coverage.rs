@@ -63,7 +63,7 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 31] = [
+const MUST_SHOW: [&str; 32] = [
     "read_run",
     "snapshot_at",
     "read_log",
@@ -72,6 +72,7 @@ const MUST_SHOW: [&str; 31] = [
     "count_open",
     "count_by_visible",
     "claim_queue",
+    "dispatch_heads",
     "open_dispatches",
     "get_dispatch",
     "due_timers",

@@ -17,6 +17,7 @@ use super::Follower;
 use super::apply::Answer;
 use super::op::{Cursor, Note, Op, Place};
 use crate::Store;
+use crate::dispatch::DispatchHeads;
 use crate::lease::Fence;
 use crate::log::StoredSnapshot;
 use crate::relay::NewAlert;
@@ -241,7 +242,7 @@ pub(super) async fn next(
 }
 
 async fn other(world: &mut World<'_>) -> Op {
-    match world.rng.below(44) {
+    match world.rng.below(45) {
         0 => {
             let after = world.rng.below(6);
             Op::ReadRun { scope: world.scope(), run_id: world.run_or_system(), after, limit: world.limit() }
@@ -288,7 +289,13 @@ async fn other(world: &mut World<'_>) -> Op {
         }
         13 => {
             let after = if world.rng.one_in(3) { Some((world.near(), world.request_id())) } else { None };
-            Op::OpenDispatches { epoch: world.rng.below(6), after, limit: world.limit() }
+            let (epoch, tenant) = (world.rng.below(6), world.any_tenant());
+            Op::OpenDispatches { epoch, tenant, after, limit: world.limit() }
+        }
+        24 => {
+            let after = if world.rng.one_in(3) { Some(world.any_tenant()) } else { None };
+            let (tenants, each) = (world.limit(), world.limit());
+            Op::DispatchHeads { heads: DispatchHeads { epoch: world.rng.below(6), after, tenants, each } }
         }
         14 => Op::GetDispatch { request_id: world.request_id() },
         15 => Op::Backlog,

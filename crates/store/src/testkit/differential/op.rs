@@ -9,6 +9,7 @@ use servo_model::{EventId, RunId, TenantId, Timestamp};
 use super::entrypoints::EntrypointOp;
 use super::functions::FunctionOp;
 use super::identity::IdentityOp;
+use crate::dispatch::DispatchHeads;
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -90,8 +91,12 @@ pub(super) enum Op {
         owner: String,
         not_before: Timestamp,
     },
+    DispatchHeads {
+        heads: DispatchHeads,
+    },
     OpenDispatches {
         epoch: u64,
+        tenant: TenantId,
         after: Option<(Timestamp, String)>,
         limit: u32,
     },
@@ -243,6 +248,7 @@ impl Op {
             Op::CountOpen { .. } => "count_open",
             Op::ClaimQueue { .. } => "claim_queue",
             Op::ReleaseQueue { .. } => "release_queue",
+            Op::DispatchHeads { .. } => "dispatch_heads",
             Op::OpenDispatches { .. } => "open_dispatches",
             Op::GetDispatch { .. } => "get_dispatch",
             Op::Backlog => "backlog",
