@@ -81,19 +81,19 @@ fn documents() -> [Value; 3] {
     let mut order = document(
         &order(),
         "Order: reserve, charge, wait for an approval, ship",
-        of_order,
+        &of_order,
         include_str!("../demo/order.star"),
     );
     order["traits"]["workflow"] = json!({"compensation": {"on_failure": refund(), "on_cancel": refund()},
         "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 30});
     [
-        document(&greet(), "Greet somebody", name, include_str!("../demo/greet.star")),
-        document(&refund(), "Undo an order", json!({"type": "object"}), include_str!("../demo/refund.star")),
+        document(&greet(), "Greet somebody", &name, include_str!("../demo/greet.star")),
+        document(&refund(), "Undo an order", &json!({"type": "object"}), include_str!("../demo/refund.star")),
         order,
     ]
 }
 
-fn document(address: &str, title: &str, params: Value, source: &str) -> Value {
+fn document(address: &str, title: &str, params: &Value, source: &str) -> Value {
     json!({
         "entrypoint_id": address, "version": "1.0.0", "title": title, "tags": ["demo"],
         "owner": {"owner_type": "tenant", "id": "default", "tenant_id": "default"},
