@@ -180,6 +180,16 @@ pub enum Command {
     /// Look for what is wrong with a server, a configuration or a data folder
     #[command(before_help = "Examples:\n  servo doctor\n  servo doctor --data-dir ./.servo")]
     Doctor(DoctorArgs),
+    /// Whom the server takes you for: tenant, roles, permissions
+    #[command(before_help = "Example:\n  servo whoami")]
+    Whoami,
+    /// Print a completion script for a shell
+    #[command(before_help = "Example:\n  servo completions bash")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Print the version; with --server also the server's
     #[command(before_help = "Example:\n  servo version --json")]
     Version,

@@ -1,6 +1,7 @@
 //! Remote commands, one file per noun: ask the server, print the answer, give back the exit code.
 
 pub(crate) mod alerts;
+pub(crate) mod completions;
 pub(crate) mod dead_letters;
 pub mod doctor;
 pub(crate) mod entrypoints;
@@ -11,3 +12,4 @@ pub(crate) mod runs;
 pub(crate) mod runtime;
 pub(crate) mod store;
 pub(crate) mod version;
+pub(crate) mod whoami;

@@ -49,6 +49,8 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Audit(command) => commands::keys::audit(&session(&global)?, command).await?,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
         Command::DeadLetters(command) => commands::dead_letters::run(&session(&global)?, command).await?,
+        Command::Whoami => commands::whoami::run(&session(&global)?).await?,
+        Command::Completions { shell } => commands::completions::run(shell, &Out::new(&global))?,
         Command::Version => commands::version::run(&global).await?,
     };
     Ok(Next::Done(code))
@@ -149,6 +151,8 @@ fn has_ids(command: &Command) -> bool {
         | Command::Config(_)
         | Command::Runtime(_)
         | Command::Doctor(_)
+        | Command::Whoami
+        | Command::Completions { .. }
         | Command::Version => false,
     }
 }

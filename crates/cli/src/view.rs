@@ -12,6 +12,7 @@ mod serverless;
 mod snapshot;
 mod store;
 mod version;
+mod whoami;
 
 pub use crate::output::style::Style;
 pub use doctor::{Check, CheckStatus, Diagnosis};

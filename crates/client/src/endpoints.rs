@@ -8,7 +8,7 @@ use servo_model::{RunId, RunSnapshot};
 use servo_wire::v1::{
     AlertList, DeadLetterList, EventPage, Executed, RedriveRequest, Redriven, Retired, RunFile, RunList, RunRef,
     RuntimeEventPage, SignalAnswer, SignalRequest, StartRunRequest, StartedRun, StoreInfo, TerminateRequest,
-    VerifyReport, Version,
+    VerifyReport, Version, WhoAmI,
 };
 
 use crate::answer::Answer;
@@ -126,6 +126,11 @@ impl Client {
 
     pub async fn runtime_schema(&self) -> Reply<Box<RawValue>> {
         self.get("/runtime/schema", &[]).await
+    }
+
+    /// Whom the server takes this client for.
+    pub async fn whoami(&self) -> Reply<WhoAmI> {
+        self.get("/v1/whoami", &[]).await
     }
 
     pub async fn version(&self) -> Reply<Version> {

@@ -147,6 +147,8 @@ servo dead-letters
 servo dead-letters list
 servo dead-letters redrive
 servo doctor
+servo whoami
+servo completions
 servo version";
     assert_eq!(seen.join("\n"), expected);
 }

@@ -175,3 +175,23 @@ async fn keys_are_made_listed_and_ended() {
         requests[3]
     );
 }
+
+/// What a caller is taken for is asked of the server, never guessed from the key.
+#[tokio::test]
+async fn the_server_says_who_i_am() {
+    let answer = r#"{"subject":"ci","tenantId":"acme","roles":["operator"],"permissions":["payloads:read"]}"#;
+    let server = Server::start(vec![Reply::json(200, answer)]);
+    assert_eq!(run(&server, &["whoami"]).await.unwrap_or_else(|failure| failure.exit), exit::OK);
+    assert!(server.finish()[0].starts_with("GET /v1/whoami "));
+}
+
+/// Needs no server.
+#[tokio::test]
+async fn completions_are_printed() {
+    let server = Server::start(vec![]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert_eq!(run(&server, &["completions", shell]).await.unwrap_or_else(|failure| failure.exit), exit::OK);
+    }
+    assert!(server.finish().is_empty());
+    assert!(Cli::try_parse_from(["servo", "completions", "tcsh"]).is_err());
+}
