@@ -23,6 +23,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The beginning of a refusal that is not in the service's form.
 const EXCERPT_CHARS: usize = 200;
 const API: &str = "2025-12-01";
+/// Channels of one client. Each is served by one task on either side, so that a few of them use a few cores; with more, fewer
+/// calls share a write.
+const CHANNELS: usize = 4;
 
 /// Where to look for the address, in this order. The first two are what AWS's own SDKs read.
 const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT_URL_LAMBDA", "AWS_ENDPOINT_URL", "SERVO_URL"];
@@ -35,7 +38,7 @@ pub struct ServoClient {
     http: reqwest::Client,
     base: Url,
     keys: Option<AwsCredentials>,
-    channel: Arc<Mutex<Known>>,
+    channels: Arc<[Mutex<Known>; CHANNELS]>,
 }
 
 impl ServoClient {
@@ -71,7 +74,7 @@ impl ServoClient {
             builder = builder.tls_certs_only([]).no_proxy();
         }
         let http = builder.build().map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { http, base, keys: None, channel: Arc::default() })
+        Ok(Self { http, base, keys: None, channels: Arc::default() })
     }
 
     /// By the variables that also configure AWS's own SDKs: `AWS_ENDPOINT_URL_LAMBDA` or `AWS_ENDPOINT_URL`, else
@@ -99,11 +102,13 @@ impl ServoClient {
 
     /// The way for calls that need no connection of their own: `None` where every call is a request. Signed requests are, because
     /// their signature covers their body.
-    async fn channel(&self) -> Result<Option<Channel>, ServiceError> {
+    async fn channel(&self, arn: &str) -> Result<Option<Channel>, ServiceError> {
         if self.keys.is_some() {
             return Ok(None);
         }
-        let mut known = self.channel.lock().await;
+        // The ends of ARNs are as good as random.
+        let which = arn.bytes().next_back().map_or(0, usize::from) % CHANNELS;
+        let mut known = self.channels[which].lock().await;
         match &*known {
             Known::Absent => return Ok(None),
             Known::Open(channel) if channel.is_open() => return Ok(Some(channel.clone())),
@@ -192,7 +197,7 @@ fn variable(name: &str) -> Option<String> {
 impl DurableServiceClient for ServoClient {
     async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
         let body = serde_json::to_vec(&request).map_err(|error| ServiceError::Unreadable(error.to_string()))?;
-        if let Some(channel) = self.channel().await? {
+        if let Some(channel) = self.channel(arn).await? {
             return read(channel.call(arn, &body).await?);
         }
         answer(self.request(&Method::POST, (arn, "checkpoint"), &[], Some(body)).send().await).await
