@@ -79,7 +79,7 @@ impl Ready<'_> {
         format!(
             "Servo {version}\n\n  Console  {api}/console/\n  API      {api}\n  Metrics  {api}/metrics\n  Docs     {api}/openapi.json\n  Data     {data}\n  \
              Auth     {auth}\n\n\
-             An order of the demo waits for an approval. Give it in the console, or here:\n  \
+             On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n  \
              servo invocations list --status suspended --server {api}\n  \
              servo invocations signal INVOCATION_ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
              See an order survive kill -9:\n  servo demo crash\n\nCtrl-C stops.\n",

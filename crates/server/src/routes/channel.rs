@@ -97,11 +97,12 @@ impl Channel {
             tokio::select! {
                 biased;
                 Some(answered) = self.calls.next(), if !self.calls.is_empty() => return Some(self.write(answered)),
+                // Before the next calls, which may never stop coming.
+                () = shutdown.triggered(), if !self.closing => self.closing = true,
                 piece = self.body.next(), if has_room => match piece {
                     Some(Ok(piece)) => self.take(&piece).await,
                     Some(Err(_)) | None => self.closing = true,
                 },
-                () = shutdown.triggered(), if !self.closing => self.closing = true,
                 () = clock.sleep(ALIVE_EVERY) => {
                     let mut out = Vec::new();
                     put_alive(&mut out);
