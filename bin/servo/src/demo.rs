@@ -3,15 +3,12 @@
 pub(crate) mod crash;
 
 use serde_json::{Value, json};
+use servo_entrypoint::gts::{FUNCTION, STARLARK, WORKFLOW};
 use servo_entrypoint::{
     EntrypointId, EntrypointStatusAction, InvocationMode, InvocationRequest, InvocationSignal, RestRuntime,
     RuntimeErrorPayload,
 };
 use servo_model::SecurityContext;
-
-const FUNCTION: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~";
-const WORKFLOW: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~";
-const STARLARK: &str = "gts.x.core.serverless.adapter.starlark.v1~";
 
 fn greet() -> String {
     format!("{FUNCTION}demo.shop.greet.v1~")

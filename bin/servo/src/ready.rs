@@ -60,7 +60,8 @@ impl Ready<'_> {
             StoreConfig::Postgres { .. } => None,
         };
         let mut line = json!({"event": "ready", "api": api, "console": format!("{api}/console/"),
-            "metrics": format!("{api}/metrics"), "dataDir": data_dir, "ephemeral": ephemeral, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+            "metrics": format!("{api}/metrics"), "dataDir": data_dir, "ephemeral": ephemeral, "pid": std::process::id(),
+            "version": env!("CARGO_PKG_VERSION")});
         if let Some(key) = &self.key {
             line["key"] = json!(key.text);
         }
@@ -77,12 +78,19 @@ impl Ready<'_> {
             None => "none: this machine only".to_owned(),
         };
         format!(
-            "Servo {version}\n\n  Console  {api}/console/\n  API      {api}\n  Metrics  {api}/metrics\n  Docs     {api}/openapi.json\n  Data     {data}\n  \
-             Auth     {auth}\n\n\
-             On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n  \
-             servo invocations list --status suspended --server {api}\n  \
-             servo invocations signal INVOCATION_ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
-             See an order survive kill -9:\n  servo demo crash\n\nCtrl-C stops.\n",
+            "Servo {version}\n\n\
+             \x20 Console  {api}/console/\n\
+             \x20 API      {api}\n\
+             \x20 Metrics  {api}/metrics\n\
+             \x20 Docs     {api}/openapi.json\n\
+             \x20 Data     {data}\n\
+             \x20 Auth     {auth}\n\n\
+             On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n\
+             \x20 servo invocations list --status suspended --server {api}\n\
+             \x20 servo invocations signal ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
+             See an order survive kill -9:\n\
+             \x20 servo demo crash\n\n\
+             Ctrl-C stops.\n",
             version = env!("CARGO_PKG_VERSION"),
         )
     }

@@ -2,23 +2,19 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use servo_cli::args::Format;
 use servo_cli::{Failure, Out, exit};
 use servo_client::Client;
 use servo_entrypoint::{
-    EntrypointId, InvocationMode, InvocationRecord, InvocationRequest, InvocationSignal, InvocationStatus,
-    InvocationTimelineEvent, TimelineEventType,
+    EntrypointId, InvocationMode, InvocationRequest, InvocationSignal, InvocationStatus, InvocationTimelineEvent,
+    TimelineEventType,
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{order, order_params};
-
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// More than enough: the order itself takes some seconds.
-const WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
     let folder = tempfile::tempdir().map_err(|error| failed(&error.to_string()))?;
@@ -32,10 +28,9 @@ pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
         idempotency_key: None,
     };
     let id = first.client.start_invocation(&request).await?.record.invocation_id.to_string();
-    let mut told = 0;
     // Paid, not yet approved: the worst moment to lose an order.
-    let charged = |events: &[InvocationTimelineEvent], _: &InvocationRecord| count(events, "charge") == 1;
-    follow(&first.client, &id, &mut told, out, charged).await?;
+    let charged = |events: &[InvocationTimelineEvent]| count(events, "charge") == 1;
+    let told = follow(&first.client, &id, 0, out, charged).await?.len();
     let pid = first.child.id();
     first.child.kill().and_then(|()| first.child.wait()).map_err(|error| failed(&error.to_string()))?;
     out.note(&format!("\nkilled    kill -9 {pid}, in the middle of the order\n"));
@@ -47,10 +42,8 @@ pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
     let payload = json!({"yes": true, "by": "you"});
     let approval = InvocationSignal { signal_id: "demo".to_owned(), name: "approval".to_owned(), payload };
     second.client.signal_invocation(&id, &approval).await?;
-    let ended = |_: &[InvocationTimelineEvent], record: &InvocationRecord| {
-        matches!(record.status, InvocationStatus::Succeeded | InvocationStatus::Failed | InvocationStatus::DeadLettered)
-    };
-    let (events, record) = follow(&second.client, &id, &mut told, out, ended).await?;
+    let events = follow(&second.client, &id, told, out, |_| false).await?;
+    let record = second.client.invocation(&id).await?.into_value();
     let steps = ["reserve", "charge", "ship books", "ship games"];
     let once = steps.iter().all(|step| count(&events, step) == 1);
     let result = record.result.unwrap_or(Value::Null);
@@ -58,7 +51,8 @@ pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
         "everyStepOnce": once, "result": result});
     if out.format() == Format::Table {
         let whole = serde_json::to_string_pretty(&result).unwrap_or_default();
-        out.text(&format!("\n{}: every step is recorded once, none is lost\n{whole}", record.status.as_str()))?;
+        let steps = if once { "every step is recorded once" } else { "a step is missing or recorded twice" };
+        out.text(&format!("\n{}: {steps}\n{whole}", record.status.as_str()))?;
     } else {
         out.text(&summary.to_string())?;
     }
@@ -73,35 +67,25 @@ fn count(events: &[InvocationTimelineEvent], step: &str) -> usize {
     events.iter().filter(is_it).count()
 }
 
-/// Tells what happens to an invocation until it is as expected. `told` is how much was told before.
+/// Tells what happens to an invocation until it is as expected or over. `told` is how much was told before.
 async fn follow(
     client: &Client,
     id: &str,
-    told: &mut usize,
+    told: usize,
     out: &Out,
-    until: impl Fn(&[InvocationTimelineEvent], &InvocationRecord) -> bool,
-) -> Result<(Vec<InvocationTimelineEvent>, InvocationRecord), Failure> {
-    let began = Instant::now();
-    while began.elapsed() < WITHIN {
-        let record = client.invocation(id).await?;
-        let events = client.timeline(id, None).await?.items.clone();
-        let worth_telling = |event: &&InvocationTimelineEvent| event.event_type != TimelineEventType::CheckpointCreated;
-        for event in events.iter().skip(*told).filter(worth_telling) {
+    until: impl Fn(&[InvocationTimelineEvent]) -> bool,
+) -> Result<Vec<InvocationTimelineEvent>, Failure> {
+    let mut timeline = client.follow_timeline(id);
+    let mut events = Vec::new();
+    while !until(&events) {
+        let Some(event) = timeline.next().await? else { break };
+        if events.len() >= told && event.event_type != TimelineEventType::CheckpointCreated {
             let step = event.step_name.as_deref().unwrap_or_default();
             out.note(&format!("  {:<22} {step}", event.event_type.as_str()));
         }
-        *told = (*told).max(events.len());
-        if until(&events, &record) {
-            return Ok((events, (*record).clone()));
-        }
-        pause().await;
+        events.push(event.into_value());
     }
-    Err(failed("the demo takes too long").hint("is the machine very busy? Try it again"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "a program that watches another one has only the real time")]
-async fn pause() {
-    tokio::time::sleep(LOOK_EVERY).await;
+    Ok(events)
 }
 
 /// A server of our own, which does not outlive us.
