@@ -2,9 +2,11 @@
 
 mod bulk;
 mod caching;
+mod calls;
 mod compensation;
 mod lifecycle;
 mod owners;
 mod published;
 mod starts;
 mod support;
+mod workflows;

@@ -7,15 +7,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use servo_entrypoint::{
     Cause, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationMode, InvocationRecord,
-    InvocationRequest, InvocationResult, InvocationStatus, RestRuntime as _, RuntimeErrorPayload,
+    InvocationRequest, InvocationResult, InvocationSignal, InvocationStatus, RestRuntime as _, RuntimeErrorPayload,
     ServerlessRuntime as _, TimelineEventType,
 };
+use servo_model::execution::SIGNAL;
 use servo_model::function::{FunctionSpec, Reach};
+use servo_model::operation::{OperationAction, OperationType, OperationUpdate};
 use servo_model::{FunctionName, Role, SecurityContext, TenantId};
 use servo_runtime::serverless::{LAMBDA, Platform, Serverless};
 use servo_sim::cluster::Node;
 
-use crate::executions::handler::{Answer, Invocation, Scripted};
+use crate::executions::handler::{Answer, Invocation, Scripted, pending, succeeded};
 use crate::world::World;
 
 pub(crate) const FUNCTION: &str = "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~";
@@ -43,6 +45,30 @@ pub(crate) fn me() -> SecurityContext {
 }
 
 impl Bed {
+    /// A workflow that ends well once it is told to go.
+    pub(crate) fn waits_for_go(&self, name: &str) -> String {
+        let waits = |invocation: Arc<Invocation>| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            succeeded("{}")
+        };
+        self.entrypoint(WORKFLOW, name, |_| {}, waits)
+    }
+
+    pub(crate) fn signal(
+        &self,
+        id: &str,
+        signal_id: &str,
+        name: &str,
+        payload: Value,
+    ) -> Result<InvocationRecord, RuntimeErrorPayload> {
+        let (id, signal_id, name) = (id.to_owned(), signal_id.to_owned(), name.to_owned());
+        let signal = InvocationSignal { signal_id, name, payload };
+        self.run(|serverless| async move { serverless.signal_invocation(&me(), &id, signal).await })
+    }
+
     pub(crate) fn new(seed: u64) -> Self {
         Self::with(seed, |_| {})
     }
@@ -202,4 +228,12 @@ pub(crate) fn definition(kind: &str, name: &str) -> Value {
         });
     }
     document
+}
+
+/// A workflow that waits for a message of this name.
+pub(crate) fn awaits(name: &str) -> OperationUpdate {
+    let mut update = OperationUpdate::new("s", OperationType::Callback, OperationAction::Start);
+    update.name = Some(name.to_owned());
+    update.sub_type = Some(SIGNAL.to_owned());
+    update
 }
