@@ -167,7 +167,7 @@ impl Projector {
             return Ok(Some(followed));
         }
         if stored.run_seq == 1 {
-            // Nothing can be stored of a run before its first event.
+            // From the beginning; what is stored of it already is written again, the same.
             let projection = Projection::new(RunState::new(run_id.clone()));
             return Ok(Some(Followed { projection, snapshot_seq: 0 }));
         }

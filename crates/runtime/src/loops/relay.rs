@@ -133,7 +133,8 @@ impl Relay {
     /// Nobody listens: what is in the log is published by moving past it.
     async fn pass_by(&mut self, position: Position, fence: Option<Fence>) -> Result<(), servo_store::Error> {
         let head = self.engine.store().log_head().await?;
-        if head != position {
+        // Somebody may have come while the head was read; what lies before it is theirs, then.
+        if head != position && !self.bus.has_listeners() {
             self.engine.store().move_cursor(self.stored, CursorRow::at(CURSOR, head), fence).await?;
             self.position = Some(head);
             self.stored = self.position;
