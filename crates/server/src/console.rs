@@ -76,6 +76,9 @@ fn digest() -> String {
         let body = asset(path).map(|asset| asset.body).unwrap_or_default();
         all.extend(format!("{path} {}\n", Digest::of(&body)).into_bytes());
     }
+    // The page itself has no place among the files, and says which version this is.
+    let page = on_disk("index.html").map_or(Cow::Borrowed(PAGE.as_bytes()), Cow::Owned);
+    all.extend(format!("{} {}", env!("CARGO_PKG_VERSION"), Digest::of(&page)).into_bytes());
     let mut text = Digest::of(&all).to_string();
     text.truncate(16);
     text

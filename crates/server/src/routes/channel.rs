@@ -31,7 +31,7 @@ const CALLS_MAX: usize = 256;
 const CALLS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A quiet channel says so often that it is there, so that either side notices when the other is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// A key that is revoked closes its channels within this time.
+/// A key that is revoked closes its channels with the first calls that come after this time.
 const IDENTIFY_EVERY: Duration = Duration::from_secs(1);
 /// As which its calls are counted: what they do does not depend on the way they came.
 const ROUTE: &str = "/2025-12-01/durable-executions/{arn}/checkpoint";
