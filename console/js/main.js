@@ -1,6 +1,6 @@
 // Starts the console: theme, who is asking, then the view that the address names.
 
-import { whenKeyNeeded } from "./core/api.js";
+import { key, whenKeyNeeded } from "./core/api.js";
 import { fill, h } from "./core/dom.js";
 import { applyTheme } from "./core/prefs.js";
 import { route, start, stop } from "./core/router.js";
@@ -62,7 +62,7 @@ async function begin() {
 function show(found, signal) {
   mark();
   document.title = found ? `${found.title} · Servo` : "Servo";
-  main.scrollTo?.(0, 0);
+  scrollTo(0, 0);
   if (!found) {
     fill(
       main,
@@ -86,7 +86,7 @@ function show(found, signal) {
 whenKeyNeeded((problem) => {
   if (document.querySelector(".key-page form")) return;
   stop();
-  fill(app, keyPage(who() === null && !sessionStorage.getItem("servo.key") ? null : problem, begin));
+  fill(app, keyPage(who() === null && !key.get() ? null : problem));
   document.getElementById("key")?.focus();
 });
 

@@ -6,20 +6,17 @@ const KEY = "servo.key";
 
 /** A refusal in the words of the server, or why there was no answer. */
 export class Problem extends Error {
-  constructor({ status = 0, code = "", title = "", detail = "", errors = [], requestId = "", retryAfter = null }) {
+  constructor({ status = 0, code = "", title = "", detail = "", errors = [], requestId = "" }) {
     super(detail || title || `the server answered ${status}`);
-    Object.assign(this, { status, code, title, detail, errors, requestId, retryAfter });
-  }
-
-  get isGone() {
-    return this.status === 404;
+    Object.assign(this, { status, code, title, detail, errors, requestId });
   }
 }
 
 export const key = {
   get: () => sessionStorage.getItem(KEY),
-  set: (text) => sessionStorage.setItem(KEY, text),
-  forget: () => sessionStorage.removeItem(KEY),
+  // What was seen with another key is not this one's to see.
+  set: (text) => (sessionStorage.clear(), sessionStorage.setItem(KEY, text)),
+  forget: () => sessionStorage.clear(),
 };
 
 /** Called when the server wants a key, or another one. */
@@ -45,7 +42,7 @@ export function withQuery(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-async function send(method, path, { body, headers = {}, signal } = {}) {
+async function send(method, path, { body, headers = {}, signal, accepts = () => false } = {}) {
   const head = headersWith(headers);
   if (body !== undefined) head.set("content-type", "application/json");
   let response;
@@ -62,7 +59,7 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem({ title: "The server does not answer", detail: "Is it running? The console asks again by itself." });
   }
-  if (!response.ok && response.status !== 503) throw await refusal(response);
+  if (!response.ok && !accepts(response)) throw await refusal(response);
   return response;
 }
 
@@ -80,7 +77,6 @@ async function refusal(response) {
     detail: told.detail ?? told.message,
     errors: told.errors ?? told.issues ?? [],
     requestId: told.requestId ?? told.trace_id ?? response.headers.get("x-request-id") ?? "",
-    retryAfter: Number(response.headers.get("retry-after")) || null,
   });
   if (response.status === 401) onKeyNeeded(problem);
   return problem;
@@ -90,16 +86,16 @@ async function json(method, path, options) {
   const response = await send(method, path, options);
   if (response.status === 204) return null;
   const text = await response.text();
-  if (response.status === 503 && !response.headers.get("content-type")?.startsWith("application/json")) {
-    throw await refusal(new Response(text, response));
-  }
   return text ? JSON.parse(text) : null;
 }
 
 export const get = (path, query, options) => json("GET", withQuery(path, query), options);
 export const post = (path, body, options) => json("POST", path, { ...options, body });
-export async function text(path, options) {
-  return (await send("GET", path, options)).text();
+
+/** Whether the server is ready. A no is an answer, too, unless it is the problem of something else. */
+export function readiness(options) {
+  const isAnswer = (response) => response.headers.get("content-type")?.startsWith("application/json");
+  return json("GET", "/readyz", { ...options, accepts: (response) => response.status === 503 && isAnswer(response) });
 }
 
 const PAUSE_MS = [500, 1000, 2000, 5000, 10000];

@@ -62,15 +62,6 @@ export function go(href, { replace = false } = {}) {
 
 export const query = () => Object.fromEntries(new URLSearchParams(location.search));
 
-/** Changes filters in the address without leaving the view. */
-export function setQuery(changes) {
-  const next = { ...query(), ...changes };
-  const search = new URLSearchParams(
-    Object.entries(next).filter(([, value]) => value !== "" && value !== null && value !== undefined),
-  );
-  history.replaceState(null, "", location.pathname + (search.size > 0 ? `?${search}` : ""));
-}
-
 /** Ends the view that is shown, with everything it follows. */
 export function stop() {
   current?.abort();

@@ -1,6 +1,6 @@
 // Conditions that somebody should see, and whether the server takes work.
 
-import { get, pause } from "../core/api.js";
+import { get, pause, readiness } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { to } from "../core/router.js";
 import { bytes, number } from "../core/format.js";
@@ -16,7 +16,7 @@ export async function page({ place, signal }) {
   let before = "";
   const refresh = async () => {
     const [ready, alerts, runtime, store] = await Promise.all([
-      get("/readyz", {}, { signal }),
+      readiness({ signal }),
       get("/v1/alerts", { limit: 200 }, { signal }),
       get("/runtime/snapshot", {}, { signal }),
       may("platform") ? get("/v1/store/info", {}, { signal }).catch(() => null) : null,

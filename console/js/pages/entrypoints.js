@@ -12,6 +12,8 @@ import { when } from "../ui/time.js";
 const LIVES = ["draft", "active", "deprecated", "disabled", "archived"];
 
 export async function page({ place, signal }) {
+  // Until the list is there, there is nothing to filter.
+  let draw = () => {};
   const asked = query();
   const body = h("div");
   fill(
@@ -41,7 +43,7 @@ export async function page({ place, signal }) {
     body,
   );
   const found = await get(`${REST}/entrypoints`, { limit: 200, status: asked.status }, { signal });
-  const draw = (text) => {
+  draw = (text) => {
     const items = found.items.filter((item) => `${item.entrypoint_id} ${item.title}`.toLowerCase().includes(text));
     fill(
       body,

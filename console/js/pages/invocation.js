@@ -75,7 +75,6 @@ class View {
         setTimeout(() => ((due = false), this.reload()), 80);
       },
     });
-    this.watching = false;
     await this.reload();
     // Being undone is no part of the run's own stream.
     await this.poll();

@@ -20,22 +20,28 @@ const MAIN = new Set(["queued", "running", "suspended", "succeeded", "failed"]);
 const SPANS = { "15m": 15 * 60e3, "1h": 3600e3, "24h": 86_400e3, "7d": 7 * 86_400e3 };
 
 /** What the server is asked, from the address. */
-export function filterOf(asked) {
+const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
+
+function filterOf(asked) {
   const statuses = (asked.status ?? "").split(",").filter((status) => STATUSES.includes(status));
   const terms = [];
   // One status has an index; several are a condition.
   if (statuses.length > 1) terms.push(`status in (${statuses.map((status) => `'${status}'`).join(",")})`);
   if (SPANS[asked.since]) terms.push(`created_at gt ${new Date(Date.now() - SPANS[asked.since]).toISOString()}`);
   if (asked.q) {
-    const text = asked.q.replaceAll("'", "''");
-    terms.push(`(invocation_id eq '${text}' or correlation_id eq '${text}')`);
+    terms.push(`(invocation_id eq ${quoted(asked.q)} or correlation_id eq ${quoted(asked.q)})`);
   }
-  return { terms, statuses };
+  // The list has parameters for these, a bulk action has only the filter.
+  const whole = [...terms];
+  if (statuses.length === 1) whole.push(`status eq '${statuses[0]}'`);
+  if (asked.mode) whole.push(`mode eq ${quoted(asked.mode)}`);
+  if (asked.entrypoint) whole.push(`entrypoint_id eq ${quoted(asked.entrypoint)}`);
+  return { terms, statuses, whole: whole.join(" and ") };
 }
 
 export async function page({ place, signal }) {
   const asked = query();
-  const { terms, statuses } = filterOf(asked);
+  const { terms, statuses, whole } = filterOf(asked);
   const chosen = new Set();
   const live = !asked.cursor;
   let shown = null;
@@ -146,8 +152,7 @@ export async function page({ place, signal }) {
       chosen.size > 0
         ? bulkBar({
             ids: [...chosen],
-            filter: [...(statuses.length === 1 ? [`status eq '${statuses[0]}'`] : []), ...terms].join(" and "),
-            entrypoint: asked.entrypoint,
+            filter: whole,
             done: () => (chosen.clear(), (before = ""), refresh()),
           })
         : null;

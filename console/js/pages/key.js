@@ -5,7 +5,7 @@ import { h } from "../core/dom.js";
 import { button } from "../ui/parts.js";
 import { logo } from "../ui/shell.js";
 
-export function keyPage(problem, begin) {
+export function keyPage(problem) {
   const input = h("input", {
     id: "key",
     type: "password",
@@ -23,7 +23,7 @@ export function keyPage(problem, begin) {
         onsubmit: (event) => {
           event.preventDefault();
           key.set(input.value.trim());
-          begin();
+          location.reload();
         },
       },
       h("div.brand", logo(), "Servo"),

@@ -1,6 +1,6 @@
 // What a person can do with a run: the buttons, and the same as a command.
 
-import { post, REST } from "../core/api.js";
+import { key, post, REST } from "../core/api.js";
 import { entrypoint } from "../core/format.js";
 import { go, to } from "../core/router.js";
 import { may } from "../core/session.js";
@@ -86,7 +86,7 @@ function runButtons(record, refresh) {
       : null;
   const raw = record.snapshot.status;
   return [
-    put("APPROVE", "Approve", "check", raw === "PENDING" && record.snapshot.approvalRequired, "primary"),
+    put("APPROVE", "Approve", "check", record.blocked_by.some((by) => by.cause === "approval"), "primary"),
     put("RETRY_RUN", "Retry", "retry", raw === "FAILED", "primary"),
     put("RESUME", "Resume", "play", raw === "PAUSED", "primary"),
     put("PAUSE", "Pause", "pause", raw === "RUNNING"),
@@ -136,9 +136,9 @@ export function answerCallback(operation, approve, refresh) {
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 export function curlOf(method, path, body) {
-  const key = sessionStorage.getItem("servo.key") ? ` \\\n  -H "Authorization: Bearer $SERVO_KEY"` : "";
+  const header = key.get() ? ` \\\n  -H "Authorization: Bearer $SERVO_KEY"` : "";
   const data = body === undefined ? "" : ` \\\n  -H 'content-type: application/json' \\\n  -d ${quote(JSON.stringify(body))}`;
-  return `curl -s${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${location.origin}${path}${key}${data}`;
+  return `curl -s${method === "GET" || body !== undefined ? "" : ` -X ${method}`} ${location.origin}${path}${header}${data}`;
 }
 
 /** The same requests for a terminal. The key is never part of them. */

@@ -26,7 +26,7 @@ function ofRun(run, model) {
     name: queued?.planRef?.planId ?? run.runId,
     version: queued?.planRef?.planVersion,
     error: run.rootCause ? { message: run.rootCause.message, error_type_id: run.rootCause.code, details: run.rootCause } : null,
-    blocked_by: (run.blockedBy ?? []).map((by) => ({ ...by, cause: String(by.cause ?? by.kind ?? "").toLowerCase() })),
+    blocked_by: (run.blockedBy ?? []).map((by) => ({ ...by, until: by.earliestAt })),
     timestamps: { created_at: model.from, started_at: run.startedAt ?? null, finished_at: model.to },
     payloads_hidden: queued?.payloadsHidden,
     snapshot: run,

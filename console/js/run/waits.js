@@ -5,6 +5,11 @@ import { relative } from "../core/format.js";
 const CAUSES = {
   queue: () => "as many runs are active as may be",
   slot: () => "waits for a free place",
+  approval: () => "waits for an approval",
+  delay: () => "starts later",
+  capacity: () => "as many runs are active as may be",
+  draining: () => "paused; steps under way may still end",
+  pause: () => "paused by a person",
   retry: () => "waits before the next try",
   timer: () => "sleeps",
   signal: (by) => `waits for the signal ${by.name ?? ""}`.trim(),
@@ -34,7 +39,7 @@ export function causeText(by) {
   const text = (CAUSES[by.cause] ?? (() => by.cause))(by);
   if (!by.until) return text;
   const when = relative(Date.parse(by.until));
-  return ["timer", "retry", "slot"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
+  return ["timer", "retry", "slot", "delay"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
 }
 
 export function waitText(record) {

@@ -48,7 +48,7 @@ const ACTIONS = [
   { action: "cancel", verb: "Cancel", glyph: "stop", danger: true },
 ];
 
-export function bulkBar({ ids, filter, entrypoint, done }) {
+export function bulkBar({ ids, filter, done }) {
   return h(
     "div.bulk",
     { role: "group", "aria-label": "What to do with the chosen ones" },
@@ -70,12 +70,11 @@ export function bulkBar({ ids, filter, entrypoint, done }) {
       ),
     ),
     h("span.push", { style: { "margin-left": "auto" } }),
-    filter ? button("All that match the filter…", () => everything(filter, entrypoint, done), { kind: "small" }) : null,
+    filter ? button("All that match the filter…", () => everything(filter, done), { kind: "small" }) : null,
   );
 }
 
-function everything(filter, entrypoint, done) {
-  const whole = entrypoint ? `(${filter}) and entrypoint_id eq '${entrypoint}'` : filter;
+function everything(filter, done) {
   const chosen = h(
     "select",
     { id: "bulk-action" },
@@ -83,13 +82,13 @@ function everything(filter, entrypoint, done) {
   );
   const field = { name: "action", read: () => chosen.value, element: h("label.field", h("span.label", "Action"), chosen) };
   ask("All that match the filter", {
-    text: [h("code", whole), ` — the newest ${MAX_ITEMS.toLocaleString("en")} at most; again for the rest.`],
+    text: [h("code", filter), ` — the newest ${MAX_ITEMS.toLocaleString("en")} at most; again for the rest.`],
     verb: "Do it",
     danger: true,
     fields: [field],
     act: async ({ action }) => {
       const outcome = { done: 0, refused: 0, reason: "" };
-      add(outcome, await post(`${REST}/invocations:bulk`, { action, filter: whole, max_items: MAX_ITEMS }));
+      add(outcome, await post(`${REST}/invocations:bulk`, { action, filter, max_items: MAX_ITEMS }));
       tellOutcome(action, outcome);
       done();
     },

@@ -1,6 +1,6 @@
 // Looks at the server every few seconds, whatever page is open, and remembers for a while: charts begin with what was seen.
 
-import { get, pause, REST } from "../core/api.js";
+import { get, pause, readiness, REST } from "../core/api.js";
 
 const EVERY_MS = 5000;
 const KEPT = 180;
@@ -32,20 +32,20 @@ export async function sample() {
   const at = Date.now();
   const [counts, ready, alerts, oldest] = await Promise.allSettled([
     get(`${REST}/invocations:counts`),
-    get("/readyz"),
+    readiness(),
     get("/v1/alerts", { limit: 100 }),
     get(`${REST}/invocations`, { status: "queued", $orderby: "created_at asc", limit: 1 }),
   ]);
   const of = (settled, otherwise) => (settled.status === "fulfilled" ? settled.value : otherwise);
   const byStatus = Object.fromEntries((of(counts, null)?.items ?? []).map((item) => [item.status, item.count]));
   const head = of(oldest, null)?.items?.[0];
-  const readiness = of(ready, { ready: true, reasons: [] });
+  const told = of(ready, { ready: true, reasons: [] });
   last = {
     at,
     reachable: counts.status === "fulfilled" || ready.status === "fulfilled",
     counts: byStatus,
-    ready: readiness.ready,
-    reasons: readiness.reasons ?? [],
+    ready: told.ready,
+    reasons: told.reasons ?? [],
     alerts: (of(alerts, null)?.items ?? []).length,
     queueAge: head ? Math.max(0, at - Date.parse(head.timestamps.created_at)) : 0,
   };

@@ -3,7 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { compact } from "../core/format.js";
 import { setTheme, theme, THEMES } from "../core/prefs.js";
-import { render, ROOT, to } from "../core/router.js";
+import { ROOT, to } from "../core/router.js";
 import { leave, may, who } from "../core/session.js";
 import { key } from "../core/api.js";
 import { icon } from "./icons.js";
@@ -102,8 +102,6 @@ function foot() {
       themeButton.replaceChildren(icon(glyphs[theme()]));
       themeButton.title = word();
       themeButton.setAttribute("aria-label", word());
-      // Drawings read their colours when they are made.
-      render();
     },
     { id: "theme" },
   );

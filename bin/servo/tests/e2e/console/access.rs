@@ -54,7 +54,7 @@ async fn a_viewer_sees_how_things_are_and_no_payloads() {
     let kept = browser.eval("[location.href.includes('operator'), localStorage.length, document.cookie]");
     assert_eq!(kept, json!([false, 0, ""]));
     // Refusals of wrong keys are all that the browser may complain about.
-    assert!(browser.errors.iter().all(|error| error.contains("401")), "{:#?}", browser.errors);
+    assert!(browser.errors.iter().all(|error| error.contains("status of 401")), "{:#?}", browser.errors);
 }
 
 async fn start(servo: &Servo) -> String {
