@@ -155,7 +155,10 @@ fn steps_are_named_and_runs_measured() {
         ["billed_duration_ms", "cpu_time_ms", "duration_ms", "max_memory_used_mb", "memory_limit_mb", "step_count"];
     assert_eq!(BTreeSet::from_iter(names.into_iter().map(String::as_str)), BTreeSet::from(expected));
     assert!(metrics.as_object().unwrap().values().all(|value| value.is_null() || value.is_u64()), "{metrics}");
+    assert!(metrics["duration_ms"].is_u64() && metrics["step_count"] == 1, "{metrics}");
     let told = bed.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &id).await }).unwrap();
+    let steps = told.iter().filter(|event| event.step_name.is_some()).count();
+    assert_eq!(steps, 2, "begun and ended");
     for event in told {
         let is_step = event.event_type.as_str().starts_with("step_");
         assert_eq!(event.step_name.as_deref(), is_step.then_some("reserve"), "{event:?}");
