@@ -123,6 +123,10 @@ pub fn clip(text: &str) -> &str {
 /// Whether JSON text is nested deeper than `levels`. Counts brackets outside strings, without recursion: it stands before
 /// parsers that have some.
 pub fn is_deeper_than(json: &str, levels: usize) -> bool {
+    // Too few brackets to be deep, wherever they stand: the loop that says so is done many bytes at a time.
+    if json.bytes().map(|byte| usize::from(byte == b'{' || byte == b'[')).sum::<usize>() <= levels {
+        return false;
+    }
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     json.bytes().any(|byte| {
         match byte {

@@ -1,7 +1,7 @@
 //! From the machine's actions to rows and wake-ups.
 
 use servo_machine::Action;
-use servo_model::{RunId, RunState};
+use servo_model::{RunId, RunState, Timestamp};
 use servo_store::StreamAppend;
 use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::log::QueueChange;
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn wake_for(&self, run_id: &RunId, actions: &[Action], grew: bool, timer: bool) {
+    pub(super) fn wake_for(&self, run_id: &RunId, actions: &[Action], grew: bool, timer: Option<Timestamp>) {
         let wake = &self.inner.wake;
         for action in actions {
             match action {
@@ -73,8 +73,8 @@ impl Engine {
                 _ => {}
             }
         }
-        if timer {
-            wake.timers.notify_one();
+        if let Some(due) = timer {
+            wake.timer_set(due);
         }
         if grew {
             wake.log_grew();

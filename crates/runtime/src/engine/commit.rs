@@ -194,12 +194,15 @@ impl Engine {
         let ends = !visible.0.is_terminal() && state.status.is_terminal();
         let first = events.first().map(|event| event.event_id);
         stream.events = events;
+        let mut set = set_timer(&stream);
         let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
         if !idle {
             let mut streams = vec![stream];
             for action in &decision.actions {
                 if let Action::Spawn(spawn) = action {
-                    streams.push(self.spawned(spawn, now)?);
+                    let spawned = self.spawned(spawn, now)?;
+                    set = set.into_iter().chain(set_timer(&spawned)).min();
+                    streams.push(spawned);
                 }
             }
             let append = Append { fence: order.fence, streams, ..Append::default() };
@@ -223,7 +226,7 @@ impl Engine {
         }
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
         *hot = Some(Hot { timer, ..Hot::new(state, tenant) });
-        self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, due.is_some());
+        self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, set);
         let before = (expected != Expected::New).then_some(visible.0);
         self.inner.admissions.moved(&counted, before, now_is);
         for action in &decision.actions {
@@ -310,6 +313,14 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// When an append sets a timer, its time.
+fn set_timer(stream: &StreamAppend) -> Option<Timestamp> {
+    match stream.timer {
+        TimerChange::Set(at) => Some(at),
+        TimerChange::Keep | TimerChange::Clear => None,
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) async fn run(engine: Engine) {
     let mut wait = Duration::ZERO;
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().timers, wait).await {
         wait = match fire_due(&engine).await {
-            Ok(wait) => wait.min(engine.config().poll()),
+            Ok(wait) => wait,
             Err(error) => {
                 tracing::warn!(%error, "timers could not be read");
                 engine.config().poll()
@@ -29,6 +29,7 @@ pub(crate) async fn run(engine: Engine) {
 /// Fires what is due and says how long nothing else will be.
 async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
     loop {
+        engine.wake().timers_unknown();
         let timers = engine.store().due_timers(BATCH).await?;
         let full = timers.due.len() == BATCH as usize;
         // Together, so that they share their commits.
@@ -40,7 +41,9 @@ async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
         drop(fired);
         if !full || !progressed || engine.shutdown().is_triggered() {
             let now = engine.store_now().await?;
-            return Ok(timers.next_at.map_or(Duration::MAX, |at| at.since(now)));
+            let wait = timers.next_at.map_or(Duration::MAX, |at| at.since(now)).min(engine.config().poll());
+            engine.wake().timers_next(now.plus(wait));
+            return Ok(wait);
         }
     }
 }
