@@ -33,9 +33,12 @@ pub struct Parts {
     pub shutdown: Shutdown,
 }
 
-/// A handle: cheap to clone.
-#[derive(Clone)]
-pub struct App {
+/// A handle: cheap to clone, as every request and every layer on its way does it.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Reach>);
+
+/// What a handler can reach.
+pub struct Reach {
     pub(crate) runtime: Runtime,
     pub(crate) serverless: Arc<dyn RestRuntime>,
     pub(crate) auth: Auth,
@@ -44,7 +47,7 @@ pub struct App {
     /// Uses of keys, until somebody writes them down.
     pub(crate) key_uses: Arc<Mutex<Option<KeyUses>>>,
     pub(crate) recorder: Recorder,
-    pub(crate) plan_sources: Arc<PlanSources>,
+    pub(crate) plan_sources: PlanSources,
     pub(crate) host: Arc<dyn FunctionHost>,
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) loopback: bool,
@@ -61,15 +64,23 @@ pub struct App {
     pub(crate) maintenance: Arc<Semaphore>,
 }
 
+impl std::ops::Deref for App {
+    type Target = Reach;
+
+    fn deref(&self) -> &Reach {
+        &self.0
+    }
+}
+
 impl std::fmt::Debug for Parts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Parts").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for App {
+impl std::fmt::Debug for Reach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Reach").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -79,7 +90,7 @@ impl App {
         let secret = store.secret().await?;
         let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
         let recorder = Recorder::new(store.clone());
-        Ok(Self {
+        Ok(Self(Arc::new(Reach {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),
@@ -92,12 +103,12 @@ impl App {
             keys,
             key_uses: Arc::new(Mutex::new(Some(key_uses))),
             recorder,
-            plan_sources: Arc::new(parts.plan_sources),
+            plan_sources: parts.plan_sources,
             host: parts.host,
             config: Arc::new(parts.config),
             loopback: parts.loopback,
             shutdown: parts.shutdown,
-        })
+        })))
     }
 
     /// Every route with everything around it.
