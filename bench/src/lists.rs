@@ -30,6 +30,9 @@ const FILL: &str = "WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n 
         1770000000000 + n, iif(n % 100 = 0, NULL, 1770000000100 + n), 3, ?4, 'async', 'trace-' || (n / 10)
     FROM numbers";
 
+const COUNT: &str = "INSERT INTO invocation_counts (tenant_id, plan_id, visible, count)
+    SELECT tenant_id, plan_id, visible, count(*) FROM runs WHERE invocation = 1 GROUP BY 1, 2, 3";
+
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     runtime.block_on(sqlite::open(dir.path())?.close())?;
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
         let conn = rusqlite::Connection::open(dir.path().join(DATABASE_FILE))?;
         conn.execute(FILL, (1, INVOCATIONS, ENTRYPOINTS, 1))?;
         conn.execute(FILL, (INVOCATIONS + 1, INVOCATIONS + OTHERS, ENTRYPOINTS, 0))?;
+        conn.execute(COUNT, [])?;
     }
     let store = sqlite::open(dir.path())?;
     let page = RunQuery { invocations: Some(true), limit: PAGE, ..RunQuery::default() };

@@ -60,8 +60,9 @@ fn prepared(args: &Args, runtime: &Runtime, runs: usize) -> Result<(tempfile::Te
     Ok((dir, store))
 }
 
-const INSERT: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at, \
-     emitted_by, occurred_at, payload, blob_digest) VALUES (?1, ?2, 'default', ?3, 'StepCompleted', ?4, ?5, 'engine', NULL, ?6, NULL)";
+const INSERT: &str = "INSERT INTO events (run_number, run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at, \
+     emitted_by, occurred_at, payload, blob_digest) \
+     VALUES (?7, ?1, ?2, 'default', ?3, 'StepCompleted', ?4, ?5, 'engine', NULL, ?6, NULL)";
 
 fn bare_connection(dir: &std::path::Path) -> Result<Connection> {
     let connection = Connection::open(dir.join(DATABASE_FILE))?;
@@ -70,7 +71,13 @@ fn bare_connection(dir: &std::path::Path) -> Result<Connection> {
     Ok(connection)
 }
 
-fn bare_insert(connection: &Connection, run: usize, seq: u64) -> Result<()> {
+/// What the runs are called in the log's indexes.
+fn numbers(connection: &Connection, runs: usize) -> Result<Vec<i64>> {
+    let mut number = connection.prepare("SELECT number FROM runs WHERE run_id = ?1")?;
+    (0..runs).map(|run| Ok(number.query_row([rows::run_id(run).as_str()], |row| row.get(0))?)).collect()
+}
+
+fn bare_insert(connection: &Connection, number: i64, run: usize, seq: u64) -> Result<()> {
     let event = rows::event(run, seq);
     connection.prepare_cached(INSERT)?.execute(params![
         rows::run_id(run).as_str(),
@@ -79,6 +86,7 @@ fn bare_insert(connection: &Connection, run: usize, seq: u64) -> Result<()> {
         event.idempotency_key.as_bytes().as_slice(),
         rows::now().as_millis(),
         event.payload,
+        number,
     ])?;
     Ok(())
 }
@@ -88,13 +96,14 @@ fn bare_rows_per_second(args: &Args, runtime: &Runtime, rows_per_transaction: us
     runtime.block_on(store.close())?;
     drop(store);
     let mut connection = bare_connection(dir.path())?;
+    let numbers = numbers(&connection, rows_per_transaction)?;
     let (mut written, mut seq) = (0u64, 1u64);
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < args.seconds {
         seq += 1;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for run in 0..rows_per_transaction {
-            bare_insert(&transaction, run, seq)?;
+        for (run, number) in numbers.iter().enumerate() {
+            bare_insert(&transaction, *number, run, seq)?;
         }
         transaction.commit()?;
         written += rows_per_transaction as u64;
@@ -141,6 +150,7 @@ fn bare_one_p50(args: &Args, runtime: &Runtime) -> Result<f64> {
     runtime.block_on(store.close())?;
     drop(store);
     let mut connection = bare_connection(dir.path())?;
+    let number = numbers(&connection, 1)?.remove(0);
     let mut times = Vec::new();
     let start = Instant::now();
     let mut seq = 1;
@@ -148,7 +158,7 @@ fn bare_one_p50(args: &Args, runtime: &Runtime) -> Result<f64> {
         seq += 1;
         let one = Instant::now();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        bare_insert(&transaction, 0, seq)?;
+        bare_insert(&transaction, number, 0, seq)?;
         transaction.commit()?;
         times.push(one.elapsed().as_secs_f64() * 1e6);
     }

@@ -27,6 +27,7 @@ mod schema;
 mod sql;
 mod stats;
 mod store;
+mod tail;
 mod traits;
 mod writer;
 

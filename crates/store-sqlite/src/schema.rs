@@ -25,6 +25,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "entrypoints", sql: include_str!("../migrations/0005_entrypoints.sql") },
     Migration { version: 6, name: "identity", sql: include_str!("../migrations/0006_identity.sql") },
     Migration { version: 7, name: "fair", sql: include_str!("../migrations/0007_fair.sql") },
+    Migration { version: 8, name: "run_numbers", sql: include_str!("../migrations/0008_run_numbers.sql") },
+    Migration { version: 9, name: "counts", sql: include_str!("../migrations/0009_counts.sql") },
 ];
 
 /// The newest schema that this program knows.
@@ -118,7 +120,7 @@ pub(crate) fn seed(conn: &Connection, now: Timestamp) -> std::result::Result<(),
         tx.execute("INSERT INTO meta (key, value) VALUES ('created_at', ?1)", [created_at.as_bytes()])?;
     }
     if !runs::exists(&tx, &RunId::system())? {
-        runs::insert(&tx, &system_row(now))?;
+        runs::insert(&tx, &system_row(now), Some(0))?;
     }
     tx.commit()?;
     Ok(())

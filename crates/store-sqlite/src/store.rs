@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::{Fault, unavailable};
 use crate::reader::Readers;
 use crate::stats::{Counters, Stats};
+use crate::tail::Tail;
 use crate::writer::Writer;
 use crate::writer::job::{Call, Nature};
 use crate::writer::queue::Queue;
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) readers: Readers,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) tail: Arc<Tail>,
     counters: Arc<Counters>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The folder of an ephemeral store goes after everything in it is closed.
@@ -69,6 +71,7 @@ impl SqliteStore {
         let path = config.data_dir.join(DATABASE_FILE);
         let queue = Arc::new(Queue::new(config.queue_jobs_max, config.queue_bytes_max));
         let counters = Arc::new(Counters::default());
+        let tail = Arc::new(Tail::default());
         let (readers, reader_threads) = Readers::start(&path, config.readers)?;
         let writer = Writer {
             conn: opened.conn,
@@ -77,6 +80,7 @@ impl SqliteStore {
             time: config.time.clone(),
             sabotage: opened.sabotage,
             counters: counters.clone(),
+            tail: tail.clone(),
             group_commit: config.group_commit,
             readers: reader_threads,
             lock: opened.lock,
@@ -90,6 +94,7 @@ impl SqliteStore {
             settings: opened.settings,
             readers,
             queue,
+            tail,
             counters,
             writer: Mutex::new(Some(thread)),
             _folder: folder,

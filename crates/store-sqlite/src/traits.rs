@@ -66,6 +66,10 @@ impl LogStore for SqliteStore {
 
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
         let bytes_max = self.inner.limits.page_bytes_max;
+        if let Some(page) = self.inner.tail.read(after, limit, bytes_max) {
+            self.check_open()?;
+            return Ok(page);
+        }
         self.read(move |conn| log::read_log(conn, after, limit, bytes_max)).await
     }
 

@@ -5,6 +5,7 @@
 //! written anything. An error of the disk ends all writing until the store is opened again.
 
 mod checkpoint;
+pub(crate) mod counts;
 pub(crate) mod heads;
 pub(crate) mod job;
 pub(crate) mod queue;
@@ -25,11 +26,13 @@ use crate::open::BUSY_TIMEOUT;
 use crate::sabotage::Sabotage;
 use crate::sql::admin;
 use crate::stats::Counters;
+use crate::tail::{Grown, Tail};
 use checkpoint::Checkpoints;
+use counts::Counts;
 use heads::Heads;
 use job::{Call, Job, Nature};
 use queue::{Gather, Next, Pace, Queue};
-use tx::{Counts, Tx};
+use tx::Tx;
 
 /// Longest wait for a group to gather. It is also never longer than half of what the last commit took, so that it pays
 /// where syncs are slow and does no harm where they are fast.
@@ -42,6 +45,7 @@ pub(crate) struct Writer {
     pub(crate) time: TimeSource,
     pub(crate) sabotage: Sabotage,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) tail: Arc<Tail>,
     pub(crate) group_commit: bool,
     /// The threads that read; they end before the file is closed.
     pub(crate) readers: Vec<JoinHandle<()>>,
@@ -109,8 +113,8 @@ impl Writer {
     fn commit(&self, state: &mut State, mut jobs: Vec<Box<dyn Job>>) -> Duration {
         self.counters.answered(jobs.len());
         crashpoint!("sqlite.append.before_begin");
-        let outcomes = match self.run_jobs(state, &mut jobs) {
-            Ok(outcomes) => outcomes,
+        let (outcomes, grown) = match self.run_jobs(state, &mut jobs) {
+            Ok(ran) => ran,
             Err(broken) => {
                 self.give_up(state, jobs, &broken, false);
                 return Duration::ZERO;
@@ -126,6 +130,7 @@ impl Writer {
         if self.sabotage.acks_before_commit() {
             answer(std::mem::take(&mut jobs), outcomes);
             let _ = self.execute("COMMIT");
+            self.tail.clear();
             return Duration::ZERO;
         }
         let start = Instant::now();
@@ -144,20 +149,26 @@ impl Writer {
         crashpoint!("sqlite.append.after_commit");
         let took = start.elapsed();
         self.counters.committed();
+        self.tail.grow(grown);
         answer(jobs, outcomes);
         took
     }
 
-    fn run_jobs(&self, state: &mut State, jobs: &mut [Box<dyn Job>]) -> std::result::Result<Vec<Outcome>, Broken> {
+    fn run_jobs(
+        &self,
+        state: &mut State,
+        jobs: &mut [Box<dyn Job>],
+    ) -> std::result::Result<(Vec<Outcome>, Grown), Broken> {
         self.execute("BEGIN IMMEDIATE").map_err(|error| self.broken(&error))?;
         let alone = jobs.len() == 1;
-        let mut counts = Counts::default();
+        let mut sums = (Counts::default(), Grown::default());
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            outcomes.push(self.run_job(state, job.as_mut(), alone, &mut counts)?);
+            outcomes.push(self.run_job(state, job.as_mut(), alone, &mut sums)?);
         }
+        let (counts, grown) = sums;
         counts.flush(&self.conn).map_err(|error| self.broken(&error))?;
-        Ok(outcomes)
+        Ok((outcomes, grown))
     }
 
     /// A job alone in its transaction needs no savepoint: what it did is taken back with the transaction.
@@ -166,7 +177,7 @@ impl Writer {
         state: &mut State,
         job: &mut dyn Job,
         alone: bool,
-        counts: &mut Counts,
+        (counts, grown): &mut (Counts, Grown),
     ) -> std::result::Result<Outcome, Broken> {
         let guarded = !alone && job.nature().may_fail_late;
         if guarded {
@@ -177,7 +188,9 @@ impl Writer {
         state.has_leftovers |= tx.leaves_leftovers();
         let error = match ran {
             Ok(()) => {
-                counts.merge(tx.keep());
+                let (counted, appended) = tx.keep();
+                counts.merge(counted);
+                grown.merge(appended);
                 if guarded {
                     self.execute("RELEASE job").map_err(|error| self.broken(&error))?;
                 }

@@ -14,6 +14,7 @@ use servo_store::{Error, RunRow, Scope, StoredEvent};
 use crate::codec::{self, int};
 use crate::error::Fault;
 use crate::sql::dispatch::{self, Removed};
+use crate::sql::runs::Counted;
 use crate::sql::{log, queue, runs, timer};
 use crate::writer::tx::Tx;
 
@@ -80,6 +81,9 @@ fn next_finished(conn: &Connection, before: Timestamp) -> Result<Option<RunId>, 
 
 /// From here on the run is gone for every caller, and its request may start another.
 fn hide(tx: &mut Tx<'_>, run_id: &RunId) -> Result<(), Fault> {
+    if let Some(Counted { tenant, plan_id, status }) = runs::counted(tx.conn, run_id)? {
+        tx.counts.delete_invocation(&tenant, &plan_id, status);
+    }
     let sql = "UPDATE runs SET purging = 1, request_key = NULL, trim_before = ?2 WHERE run_id = ?1";
     tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), i64::MAX])?;
     timer::clear(tx.conn, run_id)?;
@@ -93,6 +97,7 @@ fn hide(tx: &mut Tx<'_>, run_id: &RunId) -> Result<(), Fault> {
         tx.conn.prepare_cached(sql)?.execute([run_id.as_str()])?;
     }
     tx.forget_head(run_id);
+    tx.grown.is_broken = true;
     crashpoint!("sqlite.retire.hidden");
     Ok(())
 }
@@ -113,7 +118,8 @@ fn purge(tx: &mut Tx<'_>, run_id: &RunId, budget: &mut u32) -> Result<bool, Faul
     let tables = [
         (
             "DELETE FROM events WHERE position IN \
-             (SELECT position FROM events WHERE run_id = ?1 ORDER BY run_seq LIMIT ?2)",
+             (SELECT position FROM events WHERE run_number = (SELECT number FROM runs WHERE run_id = ?1) \
+             ORDER BY run_seq LIMIT ?2)",
             1,
         ),
         ("DELETE FROM lines WHERE rowid IN (SELECT rowid FROM lines WHERE run_id = ?1 LIMIT ?2)", 1),
@@ -154,9 +160,9 @@ pub(crate) fn trim_some(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Resul
     let mut last = None;
     let mut trimmed = 0;
     let mut blobs = Vec::new();
-    let sql = "SELECT run_seq, emitted_at, blob_digest FROM events WHERE run_id = ?1 ORDER BY run_seq LIMIT ?2";
+    let sql = "SELECT run_seq, emitted_at, blob_digest FROM events WHERE run_number = 0 ORDER BY run_seq LIMIT ?1";
     let mut found = tx.conn.prepare_cached(sql)?;
-    let mut rows = found.query(params![system.as_str(), asked])?;
+    let mut rows = found.query([asked])?;
     while let Some(row) = rows.next()? {
         if codec::time(row, 1)? >= before {
             break;
@@ -171,16 +177,17 @@ pub(crate) fn trim_some(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Resul
         let head = tx.head(&system)?.ok_or(Error::NotFound)?.seq;
         let sql = "UPDATE runs SET trim_before = ?2, head_floor = ?3 WHERE run_id = ?1";
         tx.conn.prepare_cached(sql)?.execute(params![system.as_str(), int(last) + 1, int(head)])?;
-        let sql = "DELETE FROM events WHERE run_id = ?1 AND run_seq <= ?2";
-        tx.conn.prepare_cached(sql)?.execute(params![system.as_str(), int(last)])?;
+        let sql = "DELETE FROM events WHERE run_number = 0 AND run_seq <= ?1";
+        tx.conn.prepare_cached(sql)?.execute([int(last)])?;
     }
     for digest in &blobs {
         // Another event may have the same payload.
         let sql = "DELETE FROM blobs WHERE run_id = ?1 AND digest = ?2 \
-                   AND NOT EXISTS (SELECT 1 FROM events WHERE run_id = ?1 AND blob_digest = ?2)";
+                   AND NOT EXISTS (SELECT 1 FROM events WHERE run_number = 0 AND blob_digest = ?2)";
         tx.conn.prepare_cached(sql)?.execute(params![system.as_str(), digest.as_bytes()])?;
     }
     dispatch::remove(tx, &system, &Removed::EndedBefore(before))?;
+    tx.grown.is_broken = true;
     crashpoint!("sqlite.trim.deleted");
     Ok((trimmed, trimmed == asked && trimmed < limit))
 }
@@ -205,11 +212,13 @@ pub(crate) fn import(tx: &mut Tx<'_>, row: &RunRow, events: &[StoredEvent]) -> R
         return Err(Error::RequestExists { run_id }.into());
     }
     check_import(row, events)?;
-    runs::insert_new(tx.conn, row)?;
+    let number = log::next_position(tx.conn)?;
+    runs::insert_new(tx, row, Some(number))?;
     for event in events {
-        log::insert_stored(tx.conn, event, row.tenant.as_str())?;
+        log::insert_stored(tx.conn, number, event, row.tenant.as_str())?;
     }
     tx.forget_head(&row.run_id);
+    tx.grown.is_broken = true;
     Ok(())
 }
 
@@ -232,6 +241,10 @@ pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
     check(
         "SELECT DISTINCT run_id FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = events.run_id)",
         &|row| Ok(Some(format!("run {} has events and no row", text(row)?))),
+    )?;
+    check(
+        "SELECT DISTINCT e.run_id FROM events e JOIN runs ON runs.run_id = e.run_id WHERE e.run_number IS NOT runs.number",
+        &|row| Ok(Some(format!("run {} has events under another number", text(row)?))),
     )?;
     check(
         "SELECT e.position || '' FROM events e LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest \

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
-use servo_model::RunId;
 use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
+use servo_model::{RunId, Timestamp};
 use servo_store::log::{
     EventOutcome, KeyMode, LogPage, QueueChange, RunPage, StoredSnapshot, StreamOutcome, TimerChange,
 };
@@ -79,23 +79,22 @@ fn append_stream(
     digests: &Digests,
 ) -> Result<StreamOutcome, Fault> {
     let head = match tx.head(&stream.run_id)? {
-        Some(head) if head.tenant == stream.tenant => Some(head.seq),
+        Some(head) if head.tenant == stream.tenant => Some(head),
         Some(_) if stream.expected == Expected::New => {
             return Err(Error::RunExists { run_id: stream.run_id }.into());
         }
         None if stream.expected == Expected::New => None,
         Some(_) | None => return Err(Error::NotFound.into()),
     };
-    if head.is_none() {
-        runs::create(tx.conn, &stream)?;
-    }
-    let events = match append_events(tx, &stream, head, index, digests)? {
+    let is_new = head.is_none();
+    let number = number(tx, &stream, head.as_ref())?;
+    let events = match append_events(tx, &stream, head.map(|head| head.seq), number, index, digests)? {
         Written::Before(events) => return Ok(StreamOutcome { events }),
         Written::Now(events) => events,
     };
     let StreamAppend { run_id, tenant, row, timer, queue, dispatches, snapshot, .. } = stream;
-    if let Some(row) = row.filter(|_| head.is_some()) {
-        runs::update(tx.conn, &run_id, &row)?;
+    if let Some(row) = row.filter(|_| !is_new) {
+        runs::update(tx, &run_id, &row)?;
     }
     match timer {
         TimerChange::Keep => {}
@@ -116,6 +115,26 @@ fn append_stream(
     Ok(StreamOutcome { events })
 }
 
+/// The run's number, which it gets with its first event; a run that is new gets its row here as well.
+fn number(tx: &mut Tx<'_>, stream: &StreamAppend, head: Option<&Head>) -> Result<Option<i64>, Fault> {
+    if let Some(number) = head.and_then(|head| head.number) {
+        return Ok(Some(number));
+    }
+    let number = if stream.events.is_empty() { None } else { Some(next_position(tx.conn)?) };
+    match (head, number) {
+        (None, number) => runs::create(tx, stream, number)?,
+        (Some(_), Some(number)) => runs::set_number(tx.conn, &stream.run_id, number)?,
+        (Some(_), None) => {}
+    }
+    Ok(number)
+}
+
+/// The position of the event that is inserted next.
+pub(crate) fn next_position(conn: &Connection) -> Result<i64, Fault> {
+    let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) + 1";
+    Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
 /// When the events of a stream were written: by an earlier append, all of them, or by this one.
 enum Written {
     Before(Vec<EventOutcome>),
@@ -128,15 +147,18 @@ fn append_events(
     tx: &mut Tx<'_>,
     stream: &StreamAppend,
     head: Option<u64>,
+    number: Option<i64>,
     index: usize,
     digests: &Digests,
 ) -> Result<Written, Fault> {
+    // Without a number there is nothing to write.
+    let numbered = number.unwrap_or(-1);
     let start = head.unwrap_or(0);
     let max = if stream.run_id.is_system() { u64::MAX } else { tx.limits.events_per_run_max };
     let has_room = start.saturating_add(stream.events.len() as u64) <= max;
     let mut known = None;
     if head.is_some() && !(has_room && check_sequence(tx, stream, start).is_ok()) {
-        let found = find_keys(tx.conn, stream, start)?;
+        let found = find_keys(tx.conn, numbered, stream, start)?;
         if let Some(events) = judge_keys(tx, stream, start, &found)? {
             return Ok(Written::Before(events));
         }
@@ -149,18 +171,20 @@ fn append_events(
             outcomes.push(found);
             continue;
         }
-        let inserted = seq < max && insert(tx, stream, event, seq + 1, digests.get(&(index, position)))?;
-        if inserted {
+        let digest = digests.get(&(index, position));
+        let inserted = if seq < max { insert(tx, numbered, stream, event, seq + 1, digest)? } else { None };
+        if let Some(position) = inserted {
             seq += 1;
             let (event_id, emitted_at) = (event.event_id, tx.now);
+            tx.grown.events.push(stored(stream, event, seq, emitted_at, position));
             outcomes.push(EventOutcome { run_seq: seq, event_id, emitted_at, inserted: true });
             continue;
         }
-        match find_key(tx.conn, &stream.run_id, event.idempotency_key)? {
+        match find_key(tx.conn, numbered, event.idempotency_key)? {
             // The append says the same thing twice.
             Some(found) if found.run_seq > start => outcomes.push(found),
             Some(found) => {
-                let keys = find_keys(tx.conn, stream, start)?;
+                let keys = find_keys(tx.conn, numbered, stream, start)?;
                 if let Some(events) = judge_keys(tx, stream, start, &keys)? {
                     return Ok(Written::Before(events));
                 }
@@ -176,9 +200,25 @@ fn append_events(
         }
     }
     if seq > start || head.is_none() {
-        tx.advance_head(&stream.run_id, &stream.tenant, seq);
+        tx.advance_head(&stream.run_id, Head { tenant: stream.tenant.clone(), seq, number });
     }
     Ok(Written::Now(outcomes))
+}
+
+fn stored(stream: &StreamAppend, event: &NewEvent, run_seq: u64, emitted_at: Timestamp, position: i64) -> StoredEvent {
+    StoredEvent {
+        position: Position::of_id(position.unsigned_abs()),
+        run_id: stream.run_id.clone(),
+        tenant: stream.tenant.clone(),
+        run_seq,
+        event_id: event.event_id,
+        event_type: event.event_type.clone(),
+        idempotency_key: event.idempotency_key,
+        emitted_at,
+        emitted_by: event.emitted_by.clone(),
+        occurred_at: event.occurred_at,
+        payload: event.payload.clone(),
+    }
 }
 
 /// The rules about a run that exists and keys that it has, as they are written at `LogStore`. `found` has an entry per
@@ -220,18 +260,22 @@ fn check_sequence(tx: &Tx<'_>, stream: &StreamAppend, head: u64) -> Result<(), E
     }
 }
 
-const INSERT: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, \
-     emitted_at, emitted_by, occurred_at, payload, blob_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+const INSERT: &str = "INSERT INTO events (run_number, run_id, run_seq, tenant_id, event_id, event_type, \
+     idempotency_key, emitted_at, emitted_by, occurred_at, payload, blob_digest) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
-/// False if the run has an event with this key (or, which only damage can cause, with this sequence).
+/// The event's position; none if the run has an event with this key (or, which only damage can cause, with this
+/// sequence).
 fn insert(
     tx: &Tx<'_>,
+    number: i64,
     stream: &StreamAppend,
     event: &NewEvent,
     seq: u64,
     digest: Option<&Digest>,
-) -> Result<bool, Fault> {
+) -> Result<Option<i64>, Fault> {
     let inserted = tx.conn.prepare_cached(INSERT)?.execute(params![
+        number,
         stream.run_id.as_str(),
         int(seq),
         stream.tenant.as_str(),
@@ -246,20 +290,22 @@ fn insert(
     ]);
     match inserted {
         Ok(_) => {}
-        Err(error) if is_unique(&error) => return Ok(false),
+        Err(error) if is_unique(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
+    let position = tx.conn.last_insert_rowid();
     if let Some(digest) = digest {
         insert_blob(tx.conn, &stream.run_id, digest, &event.payload)?;
     }
-    Ok(true)
+    Ok(Some(position))
 }
 
 /// An event that has its sequence and time already.
-pub(crate) fn insert_stored(conn: &Connection, event: &StoredEvent, tenant: &str) -> Result<(), Fault> {
+pub(crate) fn insert_stored(conn: &Connection, number: i64, event: &StoredEvent, tenant: &str) -> Result<(), Fault> {
     let large = event.payload.len() > INLINE_PAYLOAD_BYTES_MAX;
     let digest = large.then(|| Digest::of(event.payload.as_bytes()));
     conn.prepare_cached(INSERT)?.execute(params![
+        number,
         event.run_id.as_str(),
         int(event.run_seq),
         tenant,
@@ -285,18 +331,25 @@ fn insert_blob(conn: &Connection, run_id: &RunId, digest: &Digest, payload: &str
 }
 
 /// What the log has of a stream's keys, at or before a sequence.
-fn find_keys(conn: &Connection, stream: &StreamAppend, until: u64) -> Result<Vec<Option<EventOutcome>>, Fault> {
+fn find_keys(
+    conn: &Connection,
+    number: i64,
+    stream: &StreamAppend,
+    until: u64,
+) -> Result<Vec<Option<EventOutcome>>, Fault> {
     let find = |event: &NewEvent| {
-        let found = find_key(conn, &stream.run_id, event.idempotency_key)?;
+        let found = find_key(conn, number, event.idempotency_key)?;
         Ok(found.filter(|found| found.run_seq <= until))
     };
     stream.events.iter().map(find).collect()
 }
 
-fn find_key(conn: &Connection, run_id: &RunId, key: Digest) -> Result<Option<EventOutcome>, Fault> {
-    let sql = "SELECT run_seq, event_id, emitted_at FROM events WHERE run_id = ?1 AND idempotency_key = ?2";
+fn find_key(conn: &Connection, number: i64, key: Digest) -> Result<Option<EventOutcome>, Fault> {
+    // The index has half of a key.
+    let sql = "SELECT run_seq, event_id, emitted_at FROM events WHERE run_number = ?1 \
+               AND substr(idempotency_key, 1, 16) = substr(?2, 1, 16) AND idempotency_key = ?2";
     let mut found = conn.prepare_cached(sql)?;
-    let mut rows = found.query(params![run_id.as_str(), key.as_bytes()])?;
+    let mut rows = found.query(params![number, key.as_bytes()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(Some(EventOutcome {
         run_seq: codec::count(row, 0)?,
@@ -309,12 +362,12 @@ fn find_key(conn: &Connection, run_id: &RunId, key: Digest) -> Result<Option<Eve
 /// A run's tenant and last sequence, whatever the length of its log.
 pub(crate) fn head(conn: &Connection, run_id: &RunId) -> Result<Option<Head>, Fault> {
     let sql = "SELECT tenant_id, max(head_floor, \
-                   coalesce((SELECT max(run_seq) FROM events WHERE events.run_id = runs.run_id), 0)) \
+                   coalesce((SELECT max(run_seq) FROM events WHERE run_number = runs.number), 0)), number \
                FROM runs WHERE run_id = ?1 AND purging = 0";
     let mut found = conn.prepare_cached(sql)?;
     let mut rows = found.query([run_id.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(Head { tenant: codec::tenant(row, 0)?, seq: codec::count(row, 1)? }))
+    Ok(Some(Head { tenant: codec::tenant(row, 0)?, seq: codec::count(row, 1)?, number: row.get(2)? }))
 }
 
 /// The head of a run that the caller may see.
@@ -387,10 +440,10 @@ pub(crate) fn read_run(
     limit: u32,
     bytes_max: usize,
 ) -> Result<RunPage, Fault> {
-    let head_seq = visible_head(conn, scope, run_id)?.seq;
-    let sql = select_events!("WHERE e.run_id = ?1 AND run_seq > ?2 ORDER BY run_seq LIMIT ?3");
-    let events = stored_events(conn, bytes_max, sql, params![run_id.as_str(), int(after), limit])?;
-    Ok(RunPage { events, head_seq })
+    let head = visible_head(conn, scope, run_id)?;
+    let sql = select_events!("WHERE run_number = ?1 AND run_seq > ?2 ORDER BY run_seq LIMIT ?3");
+    let events = stored_events(conn, bytes_max, sql, params![head.number, int(after), limit])?;
+    Ok(RunPage { events, head_seq: head.seq })
 }
 
 pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32, bytes_max: usize) -> Result<LogPage, Fault> {

@@ -11,6 +11,7 @@ use servo_store::{Error, RunRow, Scope, StreamAppend};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, is_unique};
+use crate::writer::tx::Tx;
 
 pub(crate) use list::list;
 
@@ -41,20 +42,27 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
 }
 
 /// The row of a new run, under the id and tenant of its stream.
-pub(crate) fn create(conn: &Connection, stream: &StreamAppend) -> Result<(), Fault> {
+pub(crate) fn create(tx: &mut Tx<'_>, stream: &StreamAppend, number: Option<i64>) -> Result<(), Fault> {
     let row = stream
         .row
         .as_ref()
         .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
     let (run_id, tenant) = (stream.run_id.clone(), stream.tenant.clone());
-    insert_new(conn, &RunRow { run_id, tenant, ..row.clone() })
+    insert_new(tx, &RunRow { run_id, tenant, ..row.clone() }, number)
 }
 
 /// Inserts a row, or says which of the two things that must be unique is taken.
-pub(crate) fn insert_new(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
-    match insert(conn, row) {
+pub(crate) fn insert_new(tx: &mut Tx<'_>, row: &RunRow, number: Option<i64>) -> Result<(), Fault> {
+    let conn = tx.conn;
+    match insert(conn, row, number) {
+        Ok(()) => {
+            if row.invocation {
+                tx.counts.add_invocations(&row.tenant, &row.plan_id, row.visible, 1);
+            }
+            return Ok(());
+        }
         Err(Fault::Sql(error)) if is_unique(&error) => {}
-        other => return other,
+        Err(error) => return Err(error),
     }
     if exists(conn, &row.run_id)? {
         return Err(Error::RunExists { run_id: row.run_id.clone() }.into());
@@ -71,10 +79,11 @@ pub(crate) fn insert_new(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
         .into())
 }
 
-pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
+pub(crate) fn insert(conn: &Connection, row: &RunRow, number: Option<i64>) -> Result<(), Fault> {
     let sql = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, \
                request_key, created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, \
-               correlation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+               correlation_id, number) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
     conn.prepare_cached(sql)?.execute(params![
         row.run_id.as_str(),
         row.tenant.as_str(),
@@ -94,12 +103,25 @@ pub(crate) fn insert(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
         row.invocation,
         row.mode.map(InvocationMode::as_str),
         row.correlation_id,
+        number,
     ])?;
     Ok(())
 }
 
+/// A run that had no events gets its number with the first.
+pub(crate) fn set_number(conn: &Connection, run_id: &RunId, number: i64) -> Result<(), Fault> {
+    let sql = "UPDATE runs SET number = ?2 WHERE run_id = ?1";
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), number])?;
+    Ok(())
+}
+
 /// Everything but what a run keeps for life: its request, its first moment, how it was called, and being set aside.
-pub(crate) fn update(conn: &Connection, run_id: &RunId, row: &RunRow) -> Result<(), Fault> {
+pub(crate) fn update(tx: &mut Tx<'_>, run_id: &RunId, row: &RunRow) -> Result<(), Fault> {
+    let conn = tx.conn;
+    if let Some(Counted { tenant, plan_id, status }) = counted(conn, run_id)? {
+        tx.counts.add_invocations(&tenant, &plan_id, status, -1);
+        tx.counts.add_invocations(&tenant, &row.plan_id, row.visible, 1);
+    }
     let sql = "UPDATE runs SET project = ?2, environment = ?3, plan_id = ?4, plan_version = ?5, status = ?6, \
                visible = ?7, finished_at = ?8, changed_seq = ?9, name = ?10, outcome = ?11 WHERE run_id = ?1";
     conn.prepare_cached(sql)?.execute(params![
@@ -116,6 +138,23 @@ pub(crate) fn update(conn: &Connection, run_id: &RunId, row: &RunRow) -> Result<
         row.outcome,
     ])?;
     Ok(())
+}
+
+/// Where a run is counted as an invocation.
+pub(crate) struct Counted {
+    pub(crate) tenant: TenantId,
+    pub(crate) plan_id: String,
+    pub(crate) status: InvocationStatus,
+}
+
+/// `None` for runs that are no invocations, and for those that are being deleted.
+pub(crate) fn counted(conn: &Connection, run_id: &RunId) -> Result<Option<Counted>, Fault> {
+    let sql = "SELECT tenant_id, plan_id, visible FROM runs WHERE run_id = ?1 AND invocation = 1 AND purging = 0";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query([run_id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let status = codec::spelled(row, 2, InvocationStatus::parse)?;
+    Ok(Some(Counted { tenant: codec::tenant(row, 0)?, plan_id: row.get(1)?, status }))
 }
 
 /// Whether the id is taken, also by a run that is being deleted.

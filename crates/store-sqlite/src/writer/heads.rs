@@ -12,6 +12,8 @@ const GENERATION_MAX: usize = 25_000;
 pub(crate) struct Head {
     pub(crate) tenant: TenantId,
     pub(crate) seq: u64,
+    /// What the log's indexes know the run by; none before its first event.
+    pub(crate) number: Option<i64>,
 }
 
 /// Keeps what was used lately: entries move to the young generation when they are used, and an old generation that
@@ -60,7 +62,7 @@ mod tests {
     }
 
     fn head(seq: u64) -> Head {
-        Head { tenant: TenantId::system(), seq }
+        Head { tenant: TenantId::system(), seq, number: Some(1) }
     }
 
     #[test]

@@ -22,8 +22,8 @@ fn refusal(conn: &Connection, sql: &str) -> String {
     conn.execute(sql, []).unwrap_err().to_string()
 }
 
-const COPY: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at, \
-                    emitted_by, payload) SELECT run_id, ?1, tenant_id, event_id, event_type, ?2, emitted_at, emitted_by, \
+const COPY: &str = "INSERT INTO events (run_number, run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at, \
+                    emitted_by, payload) SELECT run_number, run_id, ?1, tenant_id, event_id, event_type, ?2, emitted_at, emitted_by, \
                     '{}' FROM events WHERE run_seq = 2";
 
 // ES-005
@@ -31,7 +31,7 @@ const COPY: &str = "INSERT INTO events (run_id, run_seq, tenant_id, event_id, ev
 fn a_sequence_is_given_once() {
     let (_dir, conn) = written();
     let error = conn.execute(COPY, params![2, [7_u8; 32]]).unwrap_err().to_string();
-    assert!(error.contains("UNIQUE constraint failed: events.run_id, events.run_seq"), "{error}");
+    assert!(error.contains("UNIQUE constraint failed: events.run_number, events.run_seq"), "{error}");
     // With a sequence of its own the same row is taken.
     assert_eq!(conn.execute(COPY, params![9, [7_u8; 32]]).unwrap(), 1);
 }
@@ -43,7 +43,7 @@ fn a_key_is_taken_once() {
     let key: Vec<u8> =
         conn.query_row("SELECT idempotency_key FROM events WHERE run_seq = 2", [], |row| row.get(0)).unwrap();
     let error = conn.execute(COPY, params![9, key]).unwrap_err().to_string();
-    assert!(error.contains("UNIQUE constraint failed: events.run_id, events.idempotency_key"), "{error}");
+    assert!(error.contains("UNIQUE constraint failed: index 'events_key'"), "{error}");
 }
 
 // ES-008

@@ -11,3 +11,4 @@ mod opening;
 mod removal;
 mod sabotage;
 mod support;
+mod upgrade;

@@ -1,0 +1,174 @@
+//! The end of the log, in memory. Whoever follows the log reads what was committed a moment ago; this spares the database
+//! from reading back what it has just written.
+//!
+//! It holds committed events only, without a gap up to the last one. When events go, or come in another way than by an
+//! append, it is emptied, and readers ask the database until there are new ones.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use servo_store::log::LogPage;
+use servo_store::page::PageBytes;
+use servo_store::{Position, StoredEvent};
+
+/// Followers look several times in the time that fills this, even at the full rate of the writer.
+const EVENTS_MAX: usize = 2_048;
+const BYTES_MAX: usize = 1024 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    events: VecDeque<Arc<StoredEvent>>,
+    bytes: usize,
+}
+
+/// What a group of jobs did to the end of the log.
+#[derive(Debug, Default)]
+pub(crate) struct Grown {
+    pub(crate) events: Vec<StoredEvent>,
+    /// Events went, or came in another way.
+    pub(crate) is_broken: bool,
+}
+
+impl Grown {
+    pub(crate) fn merge(&mut self, other: Grown) {
+        self.events.extend(other.events);
+        self.is_broken |= other.is_broken;
+    }
+}
+
+impl Tail {
+    /// After the commit, and before anybody is told of it.
+    pub(crate) fn grow(&self, grown: Grown) {
+        let mut held = self.lock();
+        if grown.is_broken {
+            held.clear();
+            return;
+        }
+        for event in grown.events {
+            held.push(event);
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// `None` if the database has to be asked.
+    pub(crate) fn read(&self, after: Position, limit: u32, bytes_max: usize) -> Option<LogPage> {
+        let mut page = PageBytes::new(bytes_max);
+        let mut found = Vec::new();
+        {
+            let held = self.lock();
+            let first = held.events.front()?.position.id;
+            let skip = usize::try_from((after.id + 1).checked_sub(first)?).ok()?;
+            for event in held.events.iter().skip(skip).take(limit as usize) {
+                if !page.takes(event.payload.len()) {
+                    break;
+                }
+                found.push(event.clone());
+            }
+        }
+        let events: Vec<_> = found.into_iter().map(Arc::unwrap_or_clone).collect();
+        let next = events.last().map_or(after, |event| event.position);
+        Some(LogPage { events, next })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn push(&mut self, event: StoredEvent) {
+        if self.events.back().is_some_and(|last| last.position.id + 1 != event.position.id) {
+            self.clear();
+        }
+        self.bytes += event.payload.len();
+        self.events.push_back(Arc::new(event));
+        while self.events.len() > EVENTS_MAX || self.bytes > BYTES_MAX {
+            let Some(gone) = self.events.pop_front() else { break };
+            self.bytes -= gone.payload.len();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.events.clear();
+        self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_canon::Digest;
+    use servo_model::{EventId, RunId, TenantId, Timestamp};
+
+    use super::*;
+
+    fn event(id: u64, bytes: usize) -> StoredEvent {
+        StoredEvent {
+            position: Position::of_id(id),
+            run_id: RunId::parse("run").unwrap(),
+            tenant: TenantId::default_tenant(),
+            run_seq: id,
+            event_id: EventId::from_bytes([0; 16]),
+            event_type: "RunStarted".to_owned(),
+            idempotency_key: Digest::of(&id.to_le_bytes()),
+            emitted_at: Timestamp::from_millis(0),
+            emitted_by: "engine".to_owned(),
+            occurred_at: None,
+            payload: "x".repeat(bytes),
+        }
+    }
+
+    fn grow(tail: &Tail, ids: std::ops::Range<u64>) {
+        tail.grow(Grown { events: ids.map(|id| event(id, 10)).collect(), is_broken: false });
+    }
+
+    fn ids(page: &LogPage) -> Vec<u64> {
+        page.events.iter().map(|event| event.position.id).collect()
+    }
+
+    #[test]
+    fn readers_get_what_is_held_and_are_sent_to_the_database_for_the_rest() {
+        let tail = Tail::default();
+        let read = |after, limit| tail.read(Position::of_id(after), limit, 1_000);
+        assert_eq!(read(0, 10), None, "nothing is held yet");
+        grow(&tail, 5..9);
+        assert_eq!(read(3, 10), None, "the event at 4 is not held");
+        let page = read(4, 3).unwrap();
+        assert_eq!((ids(&page), page.next), (vec![5, 6, 7], Position::of_id(7)));
+        assert_eq!(ids(&read(7, 3).unwrap()), [8]);
+        let end = read(8, 3).unwrap();
+        assert_eq!((ids(&end), end.next), (vec![], Position::of_id(8)), "the end of the log is known");
+        assert_eq!(ids(&tail.read(Position::of_id(4), 10, 25).unwrap()), [5, 6], "a page has its bytes");
+    }
+
+    #[test]
+    fn a_gap_or_a_deletion_empties_it() {
+        let tail = Tail::default();
+        grow(&tail, 1..4);
+        grow(&tail, 5..7);
+        assert_eq!(tail.read(Position::of_id(3), 10, 1_000), None, "the event at 4 came in another way");
+        assert_eq!(ids(&tail.read(Position::of_id(4), 10, 1_000).unwrap()), [5, 6]);
+        tail.grow(Grown { events: vec![event(7, 1)], is_broken: true });
+        assert_eq!(tail.read(Position::of_id(4), 10, 1_000), None);
+    }
+
+    #[test]
+    fn it_is_bounded_in_number_and_bytes() {
+        let tail = Tail::default();
+        grow(&tail, 1..3 * EVENTS_MAX as u64);
+        assert_eq!(tail.lock().events.len(), EVENTS_MAX);
+        let next = 3 * EVENTS_MAX as u64;
+        tail.grow(Grown { events: vec![event(next, BYTES_MAX + 1)], is_broken: false });
+        assert_eq!(tail.lock().bytes, 0);
+        assert_eq!(tail.lock().events.len(), 0);
+        grow(&tail, next + 1..next + 2);
+        assert_eq!(tail.lock().events.len(), 1);
+    }
+}
