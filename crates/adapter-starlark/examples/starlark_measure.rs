@@ -26,6 +26,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
     };
     Ok(HandlerCall {
         tenant: TenantId::default_tenant(),
+        subject: None,
         function: "f".to_owned(),
         version: "1".to_owned(),
         spec: FunctionSpec { durable: false, ..FunctionSpec::new(Reach::Code(code)) },

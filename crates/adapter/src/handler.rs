@@ -12,6 +12,8 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse
 #[derive(Debug, Clone)]
 pub struct HandlerCall {
     pub tenant: TenantId,
+    /// Who started the run. Steps, and the run that undoes it, are the same subject's.
+    pub subject: Option<String>,
     pub function: String,
     pub version: String,
     pub spec: FunctionSpec,

@@ -1,9 +1,66 @@
 //! What the owner of an entrypoint says about who may see and change it. Roles are checked before this, and grants of an access
 //! control beside it.
 
+use async_trait::async_trait;
 use servo_model::{Role, SecurityContext};
 
 use crate::types::{OwnerRef, OwnerType};
+
+/// What somebody wants with an entrypoint that its owner does not show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To see it and to call it.
+    See,
+    Change,
+}
+
+/// The integration that shares entrypoints beyond what their owners say. Asked on every request, and nothing is kept of its
+/// answers: what it takes back is gone with the next request. It is never asked across tenants: what belongs to another
+/// tenant does not exist.
+#[async_trait]
+pub trait AccessControl: Send + Sync {
+    async fn grants(&self, ctx: &SecurityContext, access: Access, entrypoint_id: &str, owner: &OwnerRef) -> bool;
+
+    /// Whether it could grant anything, so that lists ask it at all.
+    fn shares(&self) -> bool {
+        true
+    }
+}
+
+/// Where nothing is shared.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NothingShared;
+
+#[async_trait]
+impl AccessControl for NothingShared {
+    async fn grants(&self, _: &SecurityContext, _: Access, _: &str, _: &OwnerRef) -> bool {
+        false
+    }
+
+    fn shares(&self) -> bool {
+        false
+    }
+}
+
+/// Whether the integration may be asked at all: an entrypoint of the caller's own tenant that its owner keeps.
+fn is_shareable(ctx: &SecurityContext, owner: &OwnerRef) -> bool {
+    owner.owner_type != OwnerType::System && owner.tenant_id == ctx.tenant.as_str()
+}
+
+/// By its owner, or by a grant.
+pub async fn is_allowed(
+    control: &dyn AccessControl,
+    ctx: &SecurityContext,
+    access: Access,
+    entrypoint_id: &str,
+    owner: &OwnerRef,
+) -> bool {
+    let by_owner = match access {
+        Access::See => sees(ctx, owner),
+        Access::Change => manages(ctx, owner),
+    };
+    by_owner || (is_shareable(ctx, owner) && control.grants(ctx, access, entrypoint_id, owner).await)
+}
 
 /// Whether the caller may see and call it. To everybody else it does not exist.
 pub fn sees(ctx: &SecurityContext, owner: &OwnerRef) -> bool {

@@ -6,9 +6,11 @@ mod float;
 mod implementation;
 mod invocation;
 mod list;
+mod schedule;
 mod tenant;
 mod timeline;
 mod traits;
+mod trigger;
 mod usage;
 mod validation;
 
@@ -25,6 +27,7 @@ pub use list::{
     BULK_ITEMS_MAX, BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX,
     Page, PageInfo, PageQuery, StatusCount, list_limit,
 };
+pub use schedule::{MissedSchedulePolicy, Schedule, ScheduleExpression, ScheduleStatus};
 pub use tenant::{
     TenantDefaults, TenantIdempotency, TenantPolicies, TenantQuotas, TenantRetention, TenantRuntimePolicy,
 };
@@ -33,6 +36,7 @@ pub use traits::{
     CheckpointingConfig, CompensationConfig, EntrypointLimits, EntrypointTraits, RateLimit, ResponseCachingPolicy,
     RetryPolicy, TokenBucketRateLimit, WorkflowTraits,
 };
+pub use trigger::{DeadLetterQueueConfig, Trigger, TriggerStatus};
 pub use usage::{TenantUsage, UsageGranularity, UsageHistoryFilter, UsageMetrics, UsageUtilization};
 pub use validation::{ValidationError, ValidationIssue, ValidationLocation};
 

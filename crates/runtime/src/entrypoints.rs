@@ -184,7 +184,7 @@ impl Entrypoints {
         if let Some(loaded) = self.kept().by_id.get(id).filter(|loaded| loaded.digest == digest) {
             return Ok(Some(loaded.clone()));
         }
-        self.read(id).await
+        Ok(self.read(id).await?.filter(|loaded| loaded.digest == digest))
     }
 
     /// By its id, as it is now.

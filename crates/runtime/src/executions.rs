@@ -41,6 +41,11 @@ impl Refused {
         Self { name, message: message.into() }
     }
 
+    /// Whether the service is at fault, so that another try may go better.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.name.status() >= 500
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorName::InvalidParameterValue, message)
     }

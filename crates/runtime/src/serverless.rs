@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use servo_entrypoint::access::{AccessControl, NothingShared};
 use servo_entrypoint::rate::{Limiters, TokenBucket};
 use servo_entrypoint::validate::SourceIssue;
 use servo_entrypoint::{RuntimeErrorPayload, TenantRuntimePolicy, errors, pin};
@@ -56,6 +57,8 @@ pub struct Platform {
     /// Ids of the adapters that entrypoints may name.
     pub adapters: Vec<String>,
     pub sources: Arc<dyn SourceCheck>,
+    /// Shares entrypoints beyond what their owners say.
+    pub access: Arc<dyn AccessControl>,
     pub limiters: Limiters,
     /// What holds for a tenant that nobody configured.
     pub policy: TenantRuntimePolicy,
@@ -81,6 +84,7 @@ impl Platform {
         Self {
             adapters: vec![LAMBDA.to_owned()],
             sources: Arc::new(NoSources),
+            access: Arc::new(NothingShared),
             limiters,
             policy: TenantRuntimePolicy::platform_default(""),
             dead_letter_grace: Duration::from_secs(pin::DEAD_LETTER_GRACE_SECONDS),

@@ -1,10 +1,10 @@
-//! Deficit round-robin: tenants with work take turns, and a turn is worth the tenant's weight.
+//! Weighted round-robin: tenants with work take turns, and a turn is worth as many pieces of work as the tenant has weight.
 //!
-//! With `c` the largest cost and `w` a weight, a turn adds `w * c` to what the tenant may spend, and what it does not
-//! spend is less than `c`. From that follow the bounds that the tests hold it to:
+//! It is deficit round-robin with pieces of equal cost: how long a piece will take nobody knows beforehand, so a turn ends with
+//! nothing left over. From that follow the bounds that the tests hold it to, with `w` a weight:
 //!
-//! - Who has work and a free slot waits for no more than `w * c + c - 1` of each other tenant.
-//! - Of two tenants that both have work all the time, `served / w` differs by at most `c + c / w1 + c / w2`.
+//! - Who has work and a free slot waits for no more than `w` pieces of each other tenant.
+//! - Of two tenants that both have work all the time, `served / w` differs by at most `1 + 1 / w1 + 1 / w2`.
 //! - Each `take` looks at two tenants at most, however many there are.
 //!
 //! A tenant that neither waits nor holds a slot is not in here.
@@ -17,7 +17,6 @@ use crate::share::Shares;
 #[derive(Debug, Clone)]
 pub struct Fair<K, T> {
     shares: Shares<K>,
-    cost_max: u32,
     slots: usize,
     busy: usize,
     waiting: usize,
@@ -28,32 +27,29 @@ pub struct Fair<K, T> {
 
 #[derive(Debug, Clone)]
 struct Lane<T> {
-    work: VecDeque<(T, u32)>,
+    work: VecDeque<T>,
     busy: usize,
-    deficit: u64,
+    /// What is left of its turn; absent until the turn begins.
+    turn: Option<u32>,
     /// Whether it is in the ring.
     listed: bool,
-    /// Whether its turn has begun, so that it was given its quantum.
-    turn: bool,
 }
 
 impl<T> Default for Lane<T> {
     fn default() -> Self {
-        Self { work: VecDeque::new(), busy: 0, deficit: 0, listed: false, turn: false }
+        Self { work: VecDeque::new(), busy: 0, turn: None, listed: false }
     }
 }
 
 impl<K: Ord + Clone, T> Fair<K, T> {
-    /// `slots` in total. Work costs between 1 and `cost_max`; other costs are brought into it.
-    pub fn new(slots: usize, cost_max: u32, shares: Shares<K>) -> Self {
-        let cost_max = cost_max.max(1);
-        Self { shares, cost_max, slots, busy: 0, waiting: 0, lanes: BTreeMap::new(), ring: VecDeque::new() }
+    /// `slots` in total.
+    pub fn new(slots: usize, shares: Shares<K>) -> Self {
+        Self { shares, slots, busy: 0, waiting: 0, lanes: BTreeMap::new(), ring: VecDeque::new() }
     }
 
     /// Adds work behind what the tenant has.
-    pub fn push(&mut self, key: &K, work: T, cost: u32) {
-        let cost = cost.clamp(1, self.cost_max);
-        self.lanes.entry(key.clone()).or_default().work.push_back((work, cost));
+    pub fn push(&mut self, key: &K, work: T) {
+        self.lanes.entry(key.clone()).or_default().work.push_back(work);
         self.waiting += 1;
         self.list(key);
     }
@@ -67,19 +63,14 @@ impl<K: Ord + Clone, T> Fair<K, T> {
             let key = self.ring.front()?.clone();
             let share = self.shares.of(&key);
             let lane = self.lanes.get_mut(&key)?;
-            if !lane.turn {
-                lane.turn = true;
-                lane.deficit += u64::from(share.weight) * u64::from(self.cost_max);
-            }
-            let cost = lane.work.front().map_or(u64::MAX, |(_, cost)| u64::from(*cost));
-            if lane.deficit < cost {
-                // The turn is over. What is left is less than one piece costs, and counts next time.
-                lane.turn = false;
+            let left = lane.turn.unwrap_or(share.weight);
+            if left == 0 {
+                lane.turn = None;
                 self.ring.rotate_left(1);
                 continue;
             }
-            let (work, _) = lane.work.pop_front()?;
-            lane.deficit -= cost;
+            let work = lane.work.pop_front()?;
+            lane.turn = Some(left - 1);
             lane.busy += 1;
             self.busy += 1;
             self.waiting -= 1;
@@ -143,11 +134,7 @@ impl<K: Ord + Clone, T> Fair<K, T> {
         self.lanes.get(key).map_or(0, |lane| lane.work.len())
     }
 
-    /// Tenants that wait or hold a slot.
-    pub fn tenants(&self) -> usize {
-        self.lanes.len()
-    }
-
+    /// Slots that are taken.
     pub fn busy(&self) -> usize {
         self.busy
     }
@@ -171,7 +158,6 @@ impl<T> Lane<T> {
     /// Whoever leaves the ring takes nothing along, or one could save up turns and then spend them all at once.
     fn leave(&mut self) {
         self.listed = false;
-        self.turn = false;
-        self.deficit = 0;
+        self.turn = None;
     }
 }

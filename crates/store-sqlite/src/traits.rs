@@ -13,7 +13,7 @@ use servo_model::contract::Backlog;
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::admin::StoreInfo;
-use servo_store::dispatch::{DispatchHeads, DueTimers, QueuedRun};
+use servo_store::dispatch::{DispatchHeads, DueTimers, QueueClaim, QueuedRun};
 use servo_store::log::{LogPage, RunPage, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
 use servo_store::runs::RunQuery;
@@ -127,9 +127,9 @@ impl RunStore for SqliteStore {
 
 #[async_trait]
 impl WorkStore for SqliteStore {
-    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
-        let owner = owner.to_owned();
-        self.write(Nature::SMALL, move |tx| queue::claim(tx, &owner, lease_ms, limit)).await
+    async fn claim_queue(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>> {
+        let claim = claim.clone();
+        self.write(Nature::SMALL, move |tx| queue::claim(tx, &claim)).await
     }
 
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {

@@ -79,7 +79,47 @@ pub struct QueuedRun {
     pub queued_at: Timestamp,
 }
 
-/// Queued runs in the order in which they are claimed: every tenant's oldest, then every tenant's second, and so on.
+/// Which queued runs to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueClaim {
+    pub owner: String,
+    pub lease_ms: u64,
+    /// Tenants after this one, in the order of their ids.
+    pub after: Option<TenantId>,
+    /// So many runs at most, and so many tenants.
+    pub limit: u32,
+}
+
+impl QueueClaim {
+    /// A claim that begins with the first tenant.
+    pub fn new(owner: &str, lease_ms: u64, limit: u32) -> Self {
+        Self { owner: owner.to_owned(), lease_ms, after: None, limit }
+    }
+
+    /// How many of each tenant are claimed if so many tenants have some.
+    pub fn share(&self, tenants: usize) -> usize {
+        self.limit as usize / tenants.max(1)
+    }
+
+    /// What is claimed of all that could be: of the first tenants, the same number of each, in turns.
+    pub fn choose(&self, free: impl IntoIterator<Item = QueuedRun>) -> Vec<QueuedRun> {
+        let mut by_tenant: BTreeMap<TenantId, Vec<QueuedRun>> = BTreeMap::new();
+        for run in free {
+            if self.after.as_ref().is_none_or(|after| run.tenant > *after) {
+                by_tenant.entry(run.tenant.clone()).or_default().push(run);
+            }
+        }
+        let share = self.share(by_tenant.len().min(self.limit as usize));
+        let oldest = |mut runs: Vec<QueuedRun>| {
+            runs.sort_by(|a, b| (a.queued_at, &a.run_id).cmp(&(b.queued_at, &b.run_id)));
+            runs.truncate(share);
+            runs
+        };
+        in_turns(by_tenant.into_values().take(self.limit as usize).flat_map(oldest))
+    }
+}
+
+/// Every tenant's oldest, then every tenant's second, and so on: the order in which claimed runs are begun.
 pub fn in_turns(runs: impl IntoIterator<Item = QueuedRun>) -> Vec<QueuedRun> {
     let mut by_tenant: BTreeMap<TenantId, BTreeMap<(Timestamp, RunId), QueuedRun>> = BTreeMap::new();
     for run in runs {
@@ -107,9 +147,10 @@ pub struct DueTimers {
 
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Leases up to `limit` queued runs whose time has come and that nobody holds: the oldest of every tenant, then the
-    /// second of every tenant, and so on (see [`in_turns`]). Atomic: no run is given to two owners while a lease lasts.
-    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>>;
+    /// Leases queued runs whose time has come and that nobody holds: of the first tenants that have some, the same number of
+    /// each (see [`QueueClaim::choose`]). Whoever asks again after the last tenant comes to see everybody's, however many
+    /// tenants wait in vain. Atomic: no run is given to two owners while a lease lasts.
+    async fn claim_queue(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>>;
 
     /// Gives a lease back without starting the run, to be tried again not before a time.
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()>;

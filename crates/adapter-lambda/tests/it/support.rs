@@ -70,6 +70,7 @@ pub(crate) fn tenant() -> TenantId {
 pub(crate) fn call(reach: Reach, request_id: &str, payload: &str) -> HandlerCall {
     HandlerCall {
         tenant: tenant(),
+        subject: None,
         function: "f".to_owned(),
         version: "1".to_owned(),
         spec: FunctionSpec::new(reach),

@@ -106,6 +106,7 @@ pub(crate) fn plain(source: &str, input: &str) -> HandlerCall {
 pub(crate) fn call_of(code: Code, durable: bool, payload: &str) -> HandlerCall {
     HandlerCall {
         tenant: TenantId::parse("acme").unwrap(),
+        subject: None,
         function: "f".to_owned(),
         version: "1".to_owned(),
         spec: FunctionSpec { durable, ..FunctionSpec::new(Reach::Code(code)) },

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use servo_model::invocation::Failure;
 use servo_model::limits::{ID_CHARS_MAX, LABEL_CHARS_MAX, STEP_ID_CHARS_MAX, fits};
 
-use super::issue::choice;
-use super::suggest::nearest;
+use super::issue::{choice, unknown};
 use super::{ISSUES_MAX, kinds};
 use crate::gts::ID_BYTES_MAX;
 use crate::types::{
@@ -137,13 +136,7 @@ impl<'a> Body<'a> {
     /// Refuses all that was found wrong, and what is none of these members.
     fn end(mut self, known: &[&str]) -> Result<(), Failure> {
         for name in self.members.keys().filter(|name| !known.contains(&name.as_str())).take(ISSUES_MAX) {
-            let issue = ValidationIssue::new(kinds::UNKNOWN_FIELD, format!("$.{name}"), "no such member is known here");
-            let meant = nearest(name, known.iter().copied());
-            let suggestion = meant.map_or_else(
-                || format!("the members are: {}", known.join(", ")),
-                |meant| format!("did you mean `{meant}`?"),
-            );
-            self.issues.push(issue.suggest(suggestion));
+            self.issues.push(unknown("$", name, known.iter().copied()));
         }
         if self.issues.is_empty() { Ok(()) } else { Err(ValidationError::new(self.issues).into()) }
     }

@@ -21,6 +21,7 @@ pub(super) fn check(
     rate_limit(all, document, issues);
     sizes(document, issues);
     numbers(document, issues);
+    checkpointing(document, issues);
     let workflow = document.pointer("/traits/workflow").filter(|value| !value.is_null());
     if kind == Some(EntrypointKind::Function) && workflow.is_some() {
         let message = "a function has no workflow traits; it never waits and is never undone";
@@ -46,6 +47,17 @@ pub(super) fn check(
     };
     let (params, returns) = (compile("params"), compile("returns"));
     CompiledEntrypoint::new(all.types.clone(), params, returns)
+}
+
+/// Every adapter records each step as it ends. Strategies that promise less would be believed, so they are refused.
+fn checkpointing(document: &Value, issues: &mut Vec<ValidationIssue>) {
+    const PATH: &str = "$.traits.workflow.checkpointing.strategy";
+    let strategy = document.pointer("/traits/workflow/checkpointing/strategy").and_then(Value::as_str);
+    if let Some(strategy @ ("manual" | "disabled")) = strategy {
+        let message = format!("no adapter here runs workflows with `{strategy}` checkpointing: each step is recorded");
+        let issue = ValidationIssue::new(kinds::NOT_ALLOWED, PATH, message);
+        issues.push(issue.suggest("use `automatic`, or leave it out"));
+    }
 }
 
 fn adapter(all: &Validation<'_>, document: &Value, issues: &mut Vec<ValidationIssue>) {

@@ -54,6 +54,131 @@ fn enums_have_the_published_words() {
     }
 }
 
+/// SR-491: each simple enum has exactly these words, and reads what it writes. A variant that is added here fails to compile.
+#[test]
+fn simple_enums_have_exactly_their_variants() {
+    fn check<T>(all: &[T], word: impl Fn(&T) -> &'static str, expected: &[&str])
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+    {
+        let words: Vec<_> = all.iter().map(&word).collect();
+        assert_eq!(words, expected);
+        for one in all {
+            let written = serde_json::to_value(one).unwrap();
+            assert_eq!(written, word(one));
+            assert_eq!(serde_json::from_value::<T>(written).unwrap(), *one);
+        }
+        assert!(serde_json::from_value::<T>(json!("other")).is_err());
+    }
+    macro_rules! words {
+        ($type:ident: $($variant:ident $word:literal),+) => {
+            check(
+                &[$($type::$variant),+],
+                |one| match one { $($type::$variant => $word),+ },
+                &[$($word),+],
+            )
+        };
+    }
+    words!(DefinitionStatus: Draft "draft", Active "active", Deprecated "deprecated", Disabled "disabled", Archived "archived");
+    words!(InvocationMode: Sync "sync", Async "async");
+    words!(InvocationStatus: Queued "queued", Running "running", Suspended "suspended", Succeeded "succeeded",
+        Failed "failed", Canceled "canceled", Compensating "compensating", Compensated "compensated",
+        DeadLettered "dead_lettered");
+    words!(ScheduleStatus: Active "active", Paused "paused", Disabled "disabled");
+    words!(TriggerStatus: Active "active", Paused "paused", Disabled "disabled");
+    words!(MissedSchedulePolicy: Skip "skip", CatchUp "catch_up", Backfill "backfill");
+    words!(ImplementationKind: Code "code", WorkflowSpec "workflow_spec", AdapterRef "adapter_ref");
+    words!(OwnerType: User "user", Tenant "tenant", System "system");
+    words!(CheckpointingStrategy: Automatic "automatic", Manual "manual", Disabled "disabled");
+    words!(RuntimeErrorCategory: Retryable "retryable", NonRetryable "non_retryable", ResourceLimit "resource_limit",
+        Timeout "timeout", Canceled "canceled");
+    words!(UsageGranularity: Hourly "hourly", Daily "daily", Weekly "weekly");
+    words!(TimelineEventType: Started "started", StepStarted "step_started", StepCompleted "step_completed",
+        StepFailed "step_failed", StepRetried "step_retried", Suspended "suspended", Resumed "resumed",
+        SignalReceived "signal_received", CheckpointCreated "checkpoint_created",
+        CompensationStarted "compensation_started", CompensationCompleted "compensation_completed",
+        CompensationFailed "compensation_failed", Succeeded "succeeded", Failed "failed", Canceled "canceled",
+        DeadLettered "dead_lettered");
+    let types = Types::published();
+    let schema = |id: &str| types.get(&format!("gts.x.core.serverless.{id}.v1~")).unwrap();
+    let written = |all: Vec<Value>| Value::from(all);
+    let statuses = ScheduleStatus::ALL.map(|one| serde_json::to_value(one).unwrap()).to_vec();
+    assert_eq!(written(statuses), schema("schedule")["properties"]["status"]["enum"]);
+    let statuses = TriggerStatus::ALL.map(|one| serde_json::to_value(one).unwrap()).to_vec();
+    assert_eq!(written(statuses), schema("trigger")["properties"]["status"]["enum"]);
+    let policies = MissedSchedulePolicy::ALL.map(|one| serde_json::to_value(one).unwrap()).to_vec();
+    assert_eq!(written(policies), schema("schedule")["properties"]["missed_policy"]["enum"]);
+}
+
+/// SR-500: schedules and triggers are what their schemas say.
+#[test]
+fn schedules_and_triggers_match_their_schemas() {
+    let (schedule, trigger) = (example("schedule"), example("trigger"));
+    assert_eq!(round_trip::<Schedule>(&schedule), schedule);
+    let number = |value: &Value| value["dead_letter_queue"]["retry_policy"]["backoff_multiplier"].as_f64();
+    let mut written = round_trip::<Trigger>(&trigger);
+    assert_eq!(number(&written), number(&trigger), "2 and 2.0 are one number");
+    written["dead_letter_queue"]["retry_policy"]["backoff_multiplier"] = json!(2.0);
+    assert_eq!(written, trigger);
+    let (schedule_id, trigger_id) = ("gts.x.core.serverless.schedule.v1~", "gts.x.core.serverless.trigger.v1~");
+    let mut read: Schedule = serde_json::from_value(schedule.clone()).unwrap();
+    for expression in
+        [ScheduleExpression::Cron("0 * * * *".to_owned()), ScheduleExpression::Interval("PT1H".to_owned())]
+    {
+        read.expression = expression;
+        (read.next_run_at, read.last_run_at) = (None, None);
+        assert!(is_valid(schedule_id, &serde_json::to_value(&read).unwrap()));
+    }
+    for required in ["schedule_id", "tenant_id", "entrypoint_id", "name", "expression", "status"] {
+        let mut without = schedule.clone();
+        without.as_object_mut().unwrap().remove(required);
+        assert!(!is_valid(schedule_id, &without) && serde_json::from_value::<Schedule>(without).is_err(), "{required}");
+    }
+    for required in ["trigger_id", "tenant_id", "event_type_id", "entrypoint_id", "status"] {
+        let mut without = trigger.clone();
+        without.as_object_mut().unwrap().remove(required);
+        assert!(!is_valid(trigger_id, &without) && serde_json::from_value::<Trigger>(without).is_err(), "{required}");
+    }
+    for wrong in [json!({"kind": "once", "value": "x"}), json!({"kind": "cron"}), json!({"value": "x"})] {
+        assert!(serde_json::from_value::<ScheduleExpression>(wrong.clone()).is_err(), "{wrong}");
+    }
+    let mut short = schedule;
+    for optional in ["timezone", "input_overrides", "missed_policy", "next_run_at", "last_run_at"] {
+        short.as_object_mut().unwrap().remove(optional);
+    }
+    let short: Schedule = serde_json::from_value(short).unwrap();
+    assert_eq!((short.timezone.as_str(), short.missed_policy), ("UTC", MissedSchedulePolicy::Skip));
+    assert!(short.input_overrides.is_empty() && short.next_run_at.is_none());
+    let queue: DeadLetterQueueConfig = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(queue, DeadLetterQueueConfig { enabled: true, retry_policy: RetryPolicy::default(), dlq_topic: None });
+    let mut plain: Trigger = serde_json::from_value(trigger).unwrap();
+    (plain.event_filter_query, plain.dead_letter_queue) = (None, None);
+    assert!(is_valid(trigger_id, &serde_json::to_value(&plain).unwrap()), "what is absent stays absent");
+}
+
+/// SR-154, SR-504: every published error is an id, a message, a category and details, whoever makes it.
+#[test]
+fn every_error_carries_its_four_parts() {
+    let wait = errors::with_wait(errors::quota_exceeded("q"), 3);
+    let made: Vec<RuntimeErrorPayload> = errors::KINDS
+        .iter()
+        .map(|kind| RuntimeErrorPayload::new(kind.id, kind.category, format!("about {}", kind.title)))
+        .chain([wait, errors::rate_limited("t", 5), ValidationError::new(vec![]).into()])
+        .chain([errors::not_found("m"), errors::not_active("m"), errors::conflict("m"), errors::forbidden("m")])
+        .chain([errors::bad_request("m"), errors::internal("m")])
+        .collect();
+    for error in made {
+        let kind =
+            errors::find(&error.error_type_id).unwrap_or_else(|| panic!("{} is not published", error.error_type_id));
+        assert_eq!(error.category, kind.category, "{}", kind.id);
+        let written = serde_json::to_value(&error).unwrap();
+        let names: Vec<_> = written.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["category", "details", "error_type_id", "message"]);
+        assert!(gts::Gts::parse(&error.error_type_id).is_ok(), "{}", kind.id);
+        assert!(written["message"].as_str().is_some_and(|text| !text.is_empty()) && written["details"].is_object());
+    }
+}
+
 /// SR-494, SR-495, SR-496, SR-519: definitions come back as they went in, in the form of the schema.
 #[test]
 fn definitions_round_trip() {

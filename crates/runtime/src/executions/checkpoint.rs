@@ -113,7 +113,7 @@ impl Executions {
             }
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
                 Ok(function) => function,
-                Err(refused) if refused.name.status() >= 500 => return Err(refused),
+                Err(refused) if refused.is_fault() => return Err(refused),
                 Err(refused) => {
                     let error = ErrorObject::new(refused.name.as_str(), refused.message);
                     targets.insert(update.id.clone(), Err(error));
@@ -192,7 +192,7 @@ impl Executions {
         };
         let mut start = match self.begin(begin).await {
             Ok(start) => start,
-            Err(refused) if refused.name.status() >= 500 => return Err(refused),
+            Err(refused) if refused.is_fault() => return Err(refused),
             Err(refused) => return wrong(&failure_of(refused)),
         };
         let run_id = self.engine.ids().run_id(self.engine.now());

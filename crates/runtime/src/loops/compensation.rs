@@ -84,7 +84,7 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
     };
     let start = match executions.begin(begin).await {
         Ok(start) => start,
-        Err(refused) if refused.name.status() >= 500 => return Err(refused.into()),
+        Err(refused) if refused.is_fault() => return Err(refused.into()),
         Err(refused) => return Ok(Err(failure_of(refused))),
     };
     executions.engine().start_execution(start, Some(key(&row.tenant, row.run_id.as_str(), undone.round))).await?;

@@ -1,23 +1,49 @@
 //! How many invocations of one function run at a time on this node. Only the holder of the authority dispatches, so this is
 //! also how many run at all.
+//!
+//! How many may is known from the runs, so the first hand-overs of a function go by nothing. From then on a place is taken
+//! before a run is loaded, and no more are loaded than may run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::TenantId;
 
-type Running = BTreeMap<(TenantId, String), Function>;
+/// Functions with a limit that are remembered while none of their invocations runs.
+const KNOWN_MAX: usize = 10_000;
 
-#[derive(Debug)]
+type Functions = BTreeMap<(TenantId, String), Function>;
+
+#[derive(Debug, Default)]
 struct Function {
+    /// Places that are taken, and how many of these are used.
+    taken: u32,
     running: u32,
     /// How many may, as far as is known from those that came: versions may differ.
-    most: Option<u32>,
+    most: Most,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Most {
+    #[default]
+    Unknown,
+    Any,
+    At(u32),
+}
+
+impl Most {
+    fn and(self, most: Option<u32>) -> Self {
+        match (self, most) {
+            (Self::Any, _) | (_, None) => Self::Any,
+            (Self::Unknown, Some(most)) => Self::At(most),
+            (Self::At(known), Some(most)) => Self::At(known.max(most)),
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Concurrency {
-    running: Arc<Mutex<Running>>,
+    functions: Arc<Mutex<Functions>>,
 }
 
 /// One invocation's place. Given back when dropped.
@@ -25,42 +51,121 @@ pub(crate) struct Concurrency {
 pub(crate) struct Place {
     concurrency: Concurrency,
     function: (TenantId, String),
+    used: bool,
 }
 
 impl Concurrency {
-    fn lock(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Functions> {
+        self.functions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// `None` if as many run as may.
-    pub(crate) fn enter(&self, tenant: &TenantId, function: &str, most: Option<u32>) -> Option<Place> {
+    /// `None` if as many are taken as may run.
+    pub(crate) fn take(&self, tenant: &TenantId, function: &str) -> Option<Place> {
         let function = (tenant.clone(), function.to_owned());
-        let mut running = self.lock();
-        if most == Some(0) {
+        let mut functions = self.lock();
+        let known = functions.entry(function.clone()).or_default();
+        if !known.has_room() {
             return None;
         }
-        let known = running.entry(function.clone()).or_insert(Function { running: 0, most });
-        known.most = known.most.zip(most).map(|(known, most)| known.max(most));
-        if most.is_some_and(|most| known.running >= most) {
-            return None;
-        }
-        known.running += 1;
-        Some(Place { concurrency: self.clone(), function })
+        known.taken += 1;
+        Some(Place { concurrency: self.clone(), function, used: false })
     }
 
     /// Whether another invocation is worth a try.
     pub(crate) fn has_room(&self, tenant: &TenantId, function: &str) -> bool {
         let function = (tenant.clone(), function.to_owned());
-        self.lock().get(&function).is_none_or(|known| known.most.is_none_or(|most| known.running < most))
+        self.lock().get(&function).is_none_or(Function::has_room)
+    }
+}
+
+impl Function {
+    fn has_room(&self) -> bool {
+        match self.most {
+            Most::At(most) => self.taken < most,
+            Most::Unknown | Most::Any => true,
+        }
+    }
+}
+
+impl Place {
+    /// Says how many may run by the run's own version. False if as many do.
+    pub(crate) fn enter(&mut self, most: Option<u32>) -> bool {
+        let mut functions = self.concurrency.lock();
+        let known = functions.entry(self.function.clone()).or_default();
+        known.most = known.most.and(most);
+        if most.is_some_and(|most| known.running >= most) {
+            return false;
+        }
+        known.running += 1;
+        self.used = true;
+        true
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut running = self.concurrency.lock();
-        match running.get_mut(&self.function) {
-            Some(known) if known.running > 1 => known.running -= 1,
-            _ => drop(running.remove(&self.function)),
+        let mut functions = self.concurrency.lock();
+        let remembered = functions.len() <= KNOWN_MAX;
+        let Some(known) = functions.get_mut(&self.function) else { return };
+        known.taken = known.taken.saturating_sub(1);
+        known.running = known.running.saturating_sub(u32::from(self.used));
+        // At zero nothing would ever come again that could say otherwise.
+        let limited = matches!(known.most, Most::At(most) if most > 0);
+        if known.taken == 0 && !(limited && remembered) {
+            functions.remove(&self.function);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acme() -> TenantId {
+        TenantId::parse("acme").unwrap()
+    }
+
+    /// A function with a limit takes no more places than it may use, once the limit is known.
+    #[test]
+    fn places_are_taken_before_a_run_is_loaded() {
+        let concurrency = Concurrency::default();
+        let take = || concurrency.take(&acme(), "f");
+        let mut first: Vec<_> = (0..3).map(|_| take().unwrap()).collect();
+        let entered: Vec<_> = first.iter_mut().map(|place| place.enter(Some(2))).collect();
+        assert_eq!(entered, [true, true, false], "nothing was known of it before");
+        first.pop();
+        assert!(take().is_none(), "two run");
+        first.pop();
+        let second = take().unwrap();
+        assert!(take().is_none() && !concurrency.has_room(&acme(), "f"), "one runs, one is being loaded");
+        drop((first, second));
+        let held: Vec<_> = (0..3).map_while(|_| take()).collect();
+        assert_eq!(held.len(), 2, "remembered while none runs");
+    }
+
+    /// Versions may differ: the place is taken by the largest limit, and entered by the run's own.
+    #[test]
+    fn a_version_without_a_limit_goes_by_none() {
+        let concurrency = Concurrency::default();
+        let mut limited = concurrency.take(&acme(), "f").unwrap();
+        assert!(limited.enter(Some(1)));
+        assert!(concurrency.take(&acme(), "f").is_none());
+        assert!(concurrency.take(&acme(), "g").is_some_and(|mut other| other.enter(None)));
+        drop(limited);
+        let mut places: Vec<_> = (0..1).filter_map(|_| concurrency.take(&acme(), "f")).collect();
+        assert!(places[0].enter(None));
+        let mut late = concurrency.take(&acme(), "f").unwrap();
+        assert!(!late.enter(Some(1)), "its own version allows one, and one runs");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_function_without_a_limit() {
+        let concurrency = Concurrency::default();
+        for most in [None, Some(0)] {
+            let mut place = concurrency.take(&acme(), "f").unwrap();
+            assert_eq!(place.enter(most), most.is_none());
+            drop(place);
+            assert!(concurrency.lock().is_empty());
         }
     }
 }

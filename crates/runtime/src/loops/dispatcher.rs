@@ -12,7 +12,7 @@ use servo_store::{DispatchRow, Fence, Scope};
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
 use super::compensation;
-use super::concurrency::Concurrency;
+use super::concurrency::{Concurrency, Place};
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
 use super::join;
@@ -39,11 +39,12 @@ struct Handed {
     row: DispatchRow,
     fence: Fence,
     registered: Registered,
+    place: Option<Place>,
 }
 
 impl Workshop {
     /// A step goes to its adapter, an invocation to its handler, an end to whoever waits for it.
-    async fn hand_out(self, Handed { row, fence, registered }: Handed) {
+    async fn hand_out(self, Handed { row, fence, registered, place }: Handed) {
         let engine = self.executions.engine().clone();
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
@@ -52,9 +53,12 @@ impl Workshop {
             _ => None,
         };
         match (step, function) {
-            (Some((HANDLER, invocation)), Some((function, most))) => {
+            (Some((HANDLER, invocation)), Some(most)) => {
                 // A function that has all it may have leaves its dispatches where they are, and the slots to others.
-                let Some(place) = self.concurrency.enter(&row.tenant, &function, most) else { return };
+                let Some(mut place) = place else { return };
+                if !place.enter(most) {
+                    return;
+                }
                 let Self { executions, authority, handlers, .. } = self;
                 let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
                 invocation::run(work).await;
@@ -78,13 +82,10 @@ impl Workshop {
     }
 }
 
-/// The function that a run executes, and how often at the same time, if it executes one.
-async fn function_of(engine: &Engine, row: &DispatchRow) -> Option<(String, Option<u32>)> {
-    let function = |state: &RunState| {
-        let start = &state.execution.as_ref()?.head.start;
-        Some((start.function.clone(), start.max_concurrent))
-    };
-    engine.view(&Scope::System, &row.run_id, function).await.ok().flatten()
+/// How many invocations of the function that a run executes may run at the same time, if it executes one.
+async fn function_of(engine: &Engine, row: &DispatchRow) -> Option<Option<u32>> {
+    let most = |state: &RunState| Some(state.execution.as_ref()?.head.start.max_concurrent);
+    engine.view(&Scope::System, &row.run_id, most).await.ok().flatten()
 }
 
 pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
@@ -131,6 +132,7 @@ async fn turn(
         return Ok(None);
     };
     if !slots.lock().has_slot() {
+        waiting.count(fence.epoch).await?;
         return Ok(None);
     }
     waiting.fill(fence.epoch).await?;
@@ -138,10 +140,10 @@ async fn turn(
         let now = engine.now();
         // Reading took its time.
         let Some(fence) = workshop.authority.fence(now).filter(|now| now.epoch == fence.epoch) else { return Ok(None) };
-        let Some((row, slot)) = waiting.take() else { return Ok(None) };
+        let Some((row, slot, place)) = waiting.take() else { return Ok(None) };
         if let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) {
             crate::metrics::handed_out(now.since(row.queued_at));
-            return Ok(Some((Handed { row, fence, registered }, slot)));
+            return Ok(Some((Handed { row, fence, registered, place }, slot)));
         }
     }
 }

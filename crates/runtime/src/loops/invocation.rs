@@ -55,6 +55,7 @@ struct Prepared {
     entrypoint: Option<(String, Digest)>,
     timeout: Duration,
     tenant_id: Option<String>,
+    subject: Option<String>,
     trace: Option<String>,
 }
 
@@ -166,6 +167,7 @@ impl Invocation {
             entrypoint: pin.map(|pin| (pin.id.clone(), registered)),
             timeout: time_left(execution),
             tenant_id: start.tenant_id.clone(),
+            subject: state.context.as_ref().and_then(|context| context.triggered_by.clone()),
             trace: start.trace.clone(),
         })
     }
@@ -204,7 +206,8 @@ impl Invocation {
 
     /// Calls the handler. `None` when the execution has ended under it.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
-        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, trace } = prepared;
+        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, subject, trace } =
+            prepared;
         let tenant = &self.row.tenant;
         let loaded = match self.loaded(entrypoint).await {
             Ok(loaded) => loaded,
@@ -212,7 +215,7 @@ impl Invocation {
         };
         let spec = match self.spec(loaded.as_deref(), (&function, &version), digest).await {
             Ok(spec) => spec,
-            Err(refused) if refused.name.status() >= 500 => {
+            Err(refused) if refused.is_fault() => {
                 let error = ErrorObject::new(refused.name.as_str(), refused.message);
                 return Some((Answer::Crashed(error), Used::default()));
             }
@@ -223,6 +226,7 @@ impl Invocation {
         };
         let call = HandlerCall {
             tenant: tenant.clone(),
+            subject,
             function_arn: self.executions.place().function_arn(&function, &version),
             function,
             version,

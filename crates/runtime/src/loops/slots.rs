@@ -9,9 +9,6 @@ use tokio::sync::Notify;
 
 use crate::config::{DispatchConfig, TenantShare};
 
-/// Every dispatch takes one slot, and how long it will be in there nobody knows beforehand.
-const COST: u32 = 1;
-
 #[derive(Debug, Clone)]
 pub(crate) struct Slots {
     fair: Arc<Mutex<Fair<TenantId, DispatchRow>>>,
@@ -37,7 +34,7 @@ impl Slots {
         let share = |share: &TenantShare| Share { weight: share.weight, slots: share.in_flight_max };
         let named = config.tenants.iter().map(|(tenant, own)| (tenant.clone(), share(own))).collect();
         let shares = Shares { others: share(&config.default), named };
-        let fair = Fair::new(config.in_flight_max, COST, shares);
+        let fair = Fair::new(config.in_flight_max, shares);
         Self { fair: Arc::new(Mutex::new(fair)), freed: Arc::default() }
     }
 
@@ -46,7 +43,7 @@ impl Slots {
     }
 
     pub(crate) fn push(&self, lane: &TenantId, row: DispatchRow) {
-        self.lock().push(lane, row, COST);
+        self.lock().push(lane, row);
     }
 
     /// The next dispatch whose turn it is, with a slot.

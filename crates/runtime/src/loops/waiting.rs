@@ -2,15 +2,16 @@
 //!
 //! It is a view of the rows, never their place. All of it can be forgotten at any moment and is read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use servo_model::execution::HANDLER;
 use servo_model::{TenantId, Timestamp};
 use servo_store::dispatch::DispatchHeads;
 use servo_store::{DispatchRow, Result};
 
-use super::concurrency::Concurrency;
+use super::concurrency::{Concurrency, Place};
 use super::slots::{Slot, Slots};
 use crate::engine::Engine;
 
@@ -23,7 +24,10 @@ const EACH: u32 = 16;
 const LOW: usize = 16;
 /// Dispatches of one tenant per query, fewer where many tenants have some.
 const PAGE: usize = 256;
+/// Dispatches at hand. With half of them a look brings one of each tenant, and no tenant is read on.
 const ROWS_MAX: usize = 16_384;
+/// Tenants that are read on before the next hand-over, at the same time.
+const WALKS: usize = 8;
 /// While there is work at hand, the others are looked at again after so many were handed out, or after so long.
 const HANDED_MAX: u32 = 32;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -36,10 +40,14 @@ pub(crate) struct Waiting {
     known: BTreeSet<String>,
     /// How far each tenant with more than its first ones was read.
     walks: BTreeMap<TenantId, Walk>,
+    /// Those of them that have little at hand, in the order in which they came to it.
+    low: VecDeque<TenantId>,
     /// Tenants whose rows were walked over in vain, and until when that is not done again.
     resting: BTreeMap<TenantId, Duration>,
     /// The tenant behind which the next look begins.
     next: Option<TenantId>,
+    /// What was seen since a look began with the first tenant.
+    seen: Seen,
     /// Whether somebody said that there may be more than is known.
     stale: bool,
     handed: u32,
@@ -54,6 +62,27 @@ struct Walk {
     /// Rows that may not run now, and those that may.
     passed: usize,
     found: usize,
+    /// Whether it is among those with little at hand.
+    low: bool,
+}
+
+/// What the gauges say.
+#[derive(Debug, Default)]
+struct Seen {
+    tenants: usize,
+    oldest: Option<Timestamp>,
+}
+
+impl Seen {
+    /// A tenant's first rows.
+    fn add(&mut self, rows: &[DispatchRow]) {
+        self.tenants += 1;
+        self.oldest = rows.iter().map(|row| row.queued_at).chain(self.oldest).min();
+    }
+
+    fn tell(self, now: Timestamp) {
+        crate::metrics::waiting(self.tenants, self.oldest.map(|oldest| now.since(oldest)));
+    }
 }
 
 impl Waiting {
@@ -64,8 +93,10 @@ impl Waiting {
             concurrency,
             known: BTreeSet::new(),
             walks: BTreeMap::new(),
+            low: VecDeque::new(),
             resting: BTreeMap::new(),
             next: None,
+            seen: Seen::default(),
             stale: true,
             handed: 0,
             looked_at: Duration::ZERO,
@@ -84,12 +115,14 @@ impl Waiting {
         self.slots.lock().clear();
         self.known.clear();
         self.walks.clear();
+        self.low.clear();
         self.resting.clear();
         self.next = None;
+        self.seen = Seen::default();
         self.stale = true;
     }
 
-    /// Reads what is needed for the next turn, and not more than a page of it.
+    /// Reads what is needed for the next turn, and not more than a few pages of it.
     pub(crate) async fn fill(&mut self, epoch: u64) -> Result<()> {
         if self.epoch != epoch {
             self.forget();
@@ -102,10 +135,31 @@ impl Waiting {
         self.walk().await
     }
 
+    /// Counts who waits while no slot is free, so that the gauges follow just then.
+    pub(crate) async fn count(&mut self, epoch: u64) -> Result<()> {
+        let now = self.engine.clock().elapsed();
+        if now.saturating_sub(self.looked_at) < self.engine.config().poll() {
+            return Ok(());
+        }
+        self.looked_at = now;
+        let (mut seen, mut after) = (Seen::default(), None);
+        while seen.tenants < TENANTS_MAX {
+            let heads = DispatchHeads { epoch, after: after.take(), tenants: TENANTS, each: 1 };
+            let rows = self.engine.store().dispatch_heads(&heads).await?;
+            rows.iter().for_each(|row| seen.add(std::slice::from_ref(row)));
+            match rows.last() {
+                Some(last) if rows.len() == TENANTS as usize => after = Some(last.tenant.clone()),
+                _ => break,
+            }
+        }
+        seen.tell(self.engine.now());
+        Ok(())
+    }
+
     /// Whether nothing is at hand only because reading is not at its end.
     pub(crate) fn is_unfinished(&self) -> bool {
         let fair = self.slots.lock();
-        fair.has_slot() && !fair.is_ready() && self.walks.keys().any(|tenant| fair.has_room(tenant))
+        fair.has_slot() && !fair.is_ready() && self.low.iter().any(|tenant| fair.has_room(tenant))
     }
 
     /// Whether enough was handed out, or enough time has passed, to look again while something is ready. A look that took
@@ -121,10 +175,10 @@ impl Waiting {
         // A look that goes on behind the end of the last one leaves out the tenants before.
         self.stale = self.next.is_some();
         self.resting.retain(|_, until| began < *until);
-        let mut oldest: Option<Timestamp> = None;
         let mut tenants = 0;
-        loop {
-            let heads = DispatchHeads { epoch: self.epoch, after: self.next.take(), tenants: TENANTS, each: EACH };
+        while self.known.len() < ROWS_MAX {
+            let each = if self.known.len() < ROWS_MAX / 2 { EACH } else { 1 };
+            let heads = DispatchHeads { epoch: self.epoch, after: self.next.take(), tenants: TENANTS, each };
             let rows = match self.engine.store().dispatch_heads(&heads).await {
                 Ok(rows) => rows,
                 Err(error) => {
@@ -133,83 +187,123 @@ impl Waiting {
                 }
             };
             let last = rows.last().map(|row| row.tenant.clone());
-            let mut seen = 0;
-            for rows in rows.chunk_by(|a, b| a.tenant == b.tenant) {
-                seen += 1;
-                oldest = rows.iter().map(|row| row.queued_at).chain(oldest).min();
-                self.first(rows);
-            }
+            let seen = self.first(rows, each);
             tenants += seen;
             if seen < TENANTS as usize {
+                std::mem::take(&mut self.seen).tell(self.engine.now());
                 break;
             }
             self.next = last;
             if tenants >= TENANTS_MAX {
-                // The others are first the next time, which is soon.
-                self.stale = true;
                 break;
             }
         }
+        // The others are first the next time, which is soon.
+        self.stale |= self.next.is_some() || self.known.len() >= ROWS_MAX;
         self.looked_at = self.engine.clock().elapsed();
         self.took = self.looked_at.saturating_sub(began);
         self.handed = 0;
-        crate::metrics::waiting(tenants, oldest.map(|oldest| self.engine.now().since(oldest)));
         Ok(())
     }
 
-    /// A tenant's first dispatches.
-    fn first(&mut self, rows: &[DispatchRow]) {
-        let Some(last) = rows.last() else { return };
-        for row in rows {
-            self.add(row.clone());
-        }
+    /// The first dispatches of some tenants, by tenant. Says of how many.
+    fn first(&mut self, rows: Vec<DispatchRow>, each: u32) -> usize {
         let now = self.engine.clock().elapsed();
-        let tenant = &last.tenant;
-        let rests = self.resting.get(tenant).is_some_and(|until| now < *until);
-        if rows.len() == EACH as usize && !rests && !self.walks.contains_key(tenant) {
-            let after = Some((last.queued_at, last.request_id.clone()));
-            self.walks.insert(tenant.clone(), Walk { after, ..Walk::default() });
+        let mut tenants = 0;
+        for rows in rows.chunk_by(|a, b| a.tenant == b.tenant) {
+            tenants += 1;
+            self.seen.add(rows);
+            let Some(last) = rows.last() else { continue };
+            let rests = self.resting.get(&last.tenant).is_some_and(|until| now < *until);
+            if rows.len() == each as usize && !rests && !self.walks.contains_key(&last.tenant) {
+                let after = Some((last.queued_at, last.request_id.clone()));
+                self.low.push_back(last.tenant.clone());
+                self.walks.insert(last.tenant.clone(), Walk { after, low: true, ..Walk::default() });
+            }
         }
+        for row in rows {
+            self.add(row);
+        }
+        tenants
     }
 
-    /// Reads on where a tenant with more has little at hand: one page each.
+    /// Reads on where a tenant with more has little at hand: one page each, of a few tenants.
     async fn walk(&mut self) -> Result<()> {
-        let low: Vec<_> = {
-            let fair = self.slots.lock();
-            let low = |tenant: &&TenantId| fair.waiting_of(tenant) < LOW && fair.has_room(tenant);
-            self.walks.keys().filter(low).cloned().collect()
-        };
-        if low.is_empty() {
+        if self.known.len() >= ROWS_MAX / 2 && self.slots.lock().is_ready() {
             return Ok(());
         }
-        let page = (ROWS_MAX / self.walks.len()).clamp(EACH as usize, PAGE);
-        for tenant in low {
-            let Some(mut walk) = self.walks.remove(&tenant) else { continue };
-            let limit = u32::try_from(page).unwrap_or(EACH);
-            let after = walk.after.clone();
-            let rows = match self.engine.store().open_dispatches(self.epoch, &tenant, after, limit).await {
-                Ok(rows) => rows,
-                Err(error) => {
-                    self.stale = true;
-                    return Err(error);
-                }
-            };
-            let more = rows.len() == page;
-            walk.after = rows.last().map(|row| (row.queued_at, row.request_id.clone()));
-            for row in rows {
-                walk.passed += usize::from(!self.may_run(&row));
-                walk.found += usize::from(self.add(row));
+        let chosen = self.choose();
+        let page = (ROWS_MAX / self.walks.len().max(1)).clamp(EACH as usize, PAGE);
+        let limit = u32::try_from(page).unwrap_or(EACH);
+        let store = self.engine.store().clone();
+        let read = |(tenant, walk): (TenantId, Walk)| {
+            let (store, epoch, after) = (&store, self.epoch, walk.after.clone());
+            async move {
+                let rows = store.open_dispatches(epoch, &tenant, after, limit).await;
+                (tenant, walk, rows)
             }
-            if more {
-                self.walks.insert(tenant, walk);
-            } else if walk.passed > PAGE.max(walk.found) {
-                // Most of what waits may not run now. Walking over it for every place that is given back would be all that
-                // is done; its first ones are looked at as before.
-                let until = self.engine.clock().elapsed() + self.engine.config().poll();
-                self.resting.insert(tenant, until);
+        };
+        let mut failed = None;
+        for (tenant, walk, rows) in join_all(chosen.into_iter().map(read)).await {
+            match rows {
+                Ok(rows) => self.walked(tenant, walk, rows, page),
+                // Its rows are met again from the first one on.
+                Err(error) => failed = Some(error),
             }
         }
-        Ok(())
+        self.stale |= failed.is_some();
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Tenants to read on, in turn. Those at their own limit are passed over, and stay.
+    fn choose(&mut self) -> Vec<(TenantId, Walk)> {
+        let fair = self.slots.lock();
+        let mut chosen = Vec::new();
+        for _ in 0..self.low.len() {
+            let Some(tenant) = self.low.pop_front() else { break };
+            if !fair.has_room(&tenant) {
+                self.low.push_back(tenant);
+            } else if fair.waiting_of(&tenant) >= LOW {
+                // More came to hand meanwhile.
+                self.walks.entry(tenant).and_modify(|walk| walk.low = false);
+            } else if let Some(walk) = self.walks.remove(&tenant) {
+                chosen.push((tenant, walk));
+            }
+            if chosen.len() == WALKS {
+                break;
+            }
+        }
+        chosen
+    }
+
+    fn walked(&mut self, tenant: TenantId, mut walk: Walk, rows: Vec<DispatchRow>, page: usize) {
+        let more = rows.len() == page;
+        walk.after = rows.last().map(|row| (row.queued_at, row.request_id.clone()));
+        for row in rows {
+            walk.passed += usize::from(!self.may_run(&row));
+            walk.found += usize::from(self.add(row));
+        }
+        if more {
+            walk.low = false;
+            self.walks.insert(tenant.clone(), walk);
+            self.lower(&tenant);
+        } else if walk.passed > PAGE.max(walk.found) {
+            // Most of what waits may not run now. Walking over it for every place that is given back would be all that is
+            // done; its first ones are looked at as before.
+            let until = self.engine.clock().elapsed() + self.engine.config().poll();
+            self.resting.insert(tenant, until);
+        }
+    }
+
+    /// Notes that a tenant has little at hand, if it has and there is more.
+    fn lower(&mut self, tenant: &TenantId) {
+        if let Some(walk) = self.walks.get_mut(tenant)
+            && !walk.low
+            && self.slots.lock().waiting_of(tenant) < LOW
+        {
+            walk.low = true;
+            self.low.push_back(tenant.clone());
+        }
     }
 
     /// False if it is at hand already, in flight, or may not run now.
@@ -230,17 +324,18 @@ impl Waiting {
 
     /// An invocation whose function has all it may have stays where it is. Whether it may is checked again when it begins.
     fn may_run(&self, row: &DispatchRow) -> bool {
-        let handler = row.step.as_ref().is_some_and(|step| step.step_id.as_str() == HANDLER);
-        !handler || self.concurrency.has_room(&row.tenant, &row.target)
+        !is_invocation(row) || self.concurrency.has_room(&row.tenant, &row.target)
     }
 
-    /// The next one, with its slot.
-    pub(crate) fn take(&mut self) -> Option<(DispatchRow, Slot)> {
+    /// The next one, with its slot, and with its place if it is an invocation.
+    pub(crate) fn take(&mut self) -> Option<(DispatchRow, Slot, Option<Place>)> {
         while let Some((row, slot)) = self.slots.take() {
             self.known.remove(&row.request_id);
-            if self.may_run(&row) {
+            self.lower(&row.tenant);
+            let place = is_invocation(&row).then(|| self.concurrency.take(&row.tenant, &row.target));
+            if place.as_ref().is_none_or(Option::is_some) {
                 self.handed += 1;
-                return Some((row, slot));
+                return Some((row, slot, place.flatten()));
             }
         }
         None
@@ -250,4 +345,8 @@ impl Waiting {
     pub(crate) fn wants_slots(&self) -> bool {
         self.stale || !self.known.is_empty() || !self.walks.is_empty()
     }
+}
+
+fn is_invocation(row: &DispatchRow) -> bool {
+    row.step.as_ref().is_some_and(|step| step.step_id.as_str() == HANDLER)
 }

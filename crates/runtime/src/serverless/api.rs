@@ -147,11 +147,11 @@ impl RestRuntime for Serverless {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
         let what = format!("timeline|{invocation_id}");
-        let (_, start) = self.place(ctx, &what, &page)?;
+        let place = self.place(ctx, &what, &page)?;
         // One more than the page says whether there is another.
-        let most = start.saturating_add(page.limit() as usize).saturating_add(1);
+        let most = place.1.saturating_add(page.limit() as usize).saturating_add(1);
         let told = self.timeline(&Self::scope(ctx), &run_id, most).await?;
-        self.page_of(ctx, &what, &page, told)
+        Ok(self.page_of(ctx, place, &page, told))
     }
 
     async fn follow_timeline(

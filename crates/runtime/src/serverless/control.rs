@@ -81,7 +81,7 @@ impl Serverless {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
         let loaded = self.entrypoints().current(entrypoint).await.map_err(super::store_error)?;
-        let loaded = loaded.filter(|loaded| Self::sees(ctx, loaded));
+        let loaded = self.seen(ctx, loaded).await;
         let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
         loaded.check_callable()?;
         self.check_rate(ctx, &loaded).await?;

@@ -64,28 +64,27 @@ impl Serverless {
         Ok((asked, start))
     }
 
-    /// A page of what is at hand as a whole.
+    /// A page of what is at hand as a whole, from its place on.
     pub(super) fn page_of<T>(
         &self,
         ctx: &SecurityContext,
-        what: &str,
+        (asked, start): (Digest, usize),
         page: &PageQuery,
         all: Vec<T>,
-    ) -> Answer<Page<T>> {
-        let (asked, start) = self.place(ctx, what, page)?;
+    ) -> Page<T> {
         let limit = page.limit() as usize;
         let total = all.len();
         let end = (start + limit).min(total);
         let items: Vec<T> = all.into_iter().skip(start).take(limit).collect();
         let has_more = end < total;
-        Ok(Page {
+        Page {
             page_info: PageInfo {
                 next_cursor: has_more.then(|| self.close(ctx, asked, false, &end.to_string())),
                 prev_cursor: (start > 0).then(|| self.close(ctx, asked, true, &start.to_string())),
                 has_more,
             },
             items,
-        })
+        }
     }
 
     pub(super) async fn page_of_entrypoints(
@@ -95,14 +94,22 @@ impl Serverless {
     ) -> Answer<Page<Entrypoint>> {
         Self::allow(ctx, Permission::DefinitionsRead)?;
         if filter.tenant_id.as_deref().is_some_and(|tenant| tenant != ctx.tenant.as_str()) {
-            return self.page_of(ctx, "none", &filter.page, Vec::new());
+            let place = self.place(ctx, "none", &filter.page)?;
+            return Ok(self.page_of(ctx, place, &filter.page, Vec::new()));
         }
+        let what = format!(
+            "entrypoints|{:?}|{:?}|{:?}|{:?}|{:?}",
+            filter.entrypoint_id_prefix, filter.status, filter.owner_type, filter.runtime, filter.tags
+        );
+        // Before anything is read: a wrong cursor costs nothing.
+        let place = self.place(ctx, &what, &filter.page)?;
         let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.names("status"));
         let mut query = EntrypointQuery {
             statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
             exclude_archived: filter.status.is_none() && !asks_archived,
             owner_type: filter.owner_type.map(|owner| owner.as_str().to_owned()),
-            subject: (!ctx.may(Permission::Platform)).then(|| ctx.subject.clone()),
+            // What is shared with the caller is among the others' own.
+            subject: (!ctx.may(Permission::Platform) && !self.platform.access.shares()).then(|| ctx.subject.clone()),
             adapter: filter.runtime.clone(),
             tags: filter.tags.clone(),
             limit: ENTRYPOINTS_READ,
@@ -116,8 +123,9 @@ impl Serverless {
             let rows = self.engine().store().list_entrypoints(&Self::scope(ctx), &query).await.map_err(store_error)?;
             let Some(last) = rows.last() else { break };
             query.after = Some(query.order.key(last));
-            for row in &rows {
-                let entrypoint = entrypoint_of(row).map_err(store_error)?;
+            for row in rows {
+                let Some(row) = self.shown(ctx, row).await? else { continue };
+                let entrypoint = entrypoint_of(&row).map_err(store_error)?;
                 let prefix = filter.entrypoint_id_prefix.as_deref();
                 if prefix.is_none_or(|prefix| gts::matches_prefix(&row.address, prefix))
                     && filter.page.filter.as_ref().is_none_or(|filter| filter.matches(&Shown(&entrypoint)))
@@ -129,11 +137,7 @@ impl Serverless {
         let newest = OrderBy::newest(&servo_entrypoint::odata::ENTRYPOINTS);
         let order = filter.page.order.as_ref().unwrap_or(&newest);
         all.sort_by(|left, right| order.compare(&Shown(left), &Shown(right)));
-        let what = format!(
-            "entrypoints|{:?}|{:?}|{:?}|{:?}|{:?}",
-            filter.entrypoint_id_prefix, filter.status, filter.owner_type, filter.runtime, filter.tags
-        );
-        self.page_of(ctx, &what, &filter.page, all)
+        Ok(self.page_of(ctx, place, &filter.page, all))
     }
 
     pub(super) async fn page_of_invocations(

@@ -1,12 +1,14 @@
 //! The registry of entrypoints.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
+use servo_entrypoint::access::{self, Access};
 use servo_entrypoint::validate::{Handler, Lookup, Outline};
 use servo_entrypoint::{
-    Entrypoint, EntrypointStatusAction, OwnerType, RuntimeErrorPayload, Validated, Validation, ValidationError,
-    ValidationIssue, access, errors, status,
+    Entrypoint, EntrypointStatusAction, OwnerRef, OwnerType, RuntimeErrorPayload, Validated, Validation,
+    ValidationError, ValidationIssue, errors, status,
 };
 use servo_model::{Permission, SecurityContext, TenantId};
 use servo_store::Scope;
@@ -32,10 +34,21 @@ impl Lookup for Known {
 }
 
 impl Serverless {
-    /// Who may see an entrypoint: its owner, its tenant, or everybody. What is shared beyond that is an access-control
-    /// integration's to say.
-    pub(super) fn sees(ctx: &SecurityContext, loaded: &Loaded) -> bool {
-        access::sees(ctx, &loaded.owner)
+    /// By its owner, or by what the access control shares beyond that.
+    async fn is_allowed(&self, ctx: &SecurityContext, access: Access, address: &str, owner: &OwnerRef) -> bool {
+        access::is_allowed(self.platform.access.as_ref(), ctx, access, address, owner).await
+    }
+
+    /// The same entrypoint, if the caller may see it.
+    pub(super) async fn seen(&self, ctx: &SecurityContext, found: Option<Arc<Loaded>>) -> Option<Arc<Loaded>> {
+        let loaded = found?;
+        self.is_allowed(ctx, Access::See, &loaded.entrypoint.entrypoint_id, &loaded.owner).await.then_some(loaded)
+    }
+
+    /// The same row, if the caller may see it.
+    pub(super) async fn shown(&self, ctx: &SecurityContext, row: EntrypointRow) -> Answer<Option<EntrypointRow>> {
+        let owner = owner_of(&row).map_err(store_error)?;
+        Ok(self.is_allowed(ctx, Access::See, &row.address, &owner).await.then_some(row))
     }
 
     pub(super) async fn validate(
@@ -50,7 +63,7 @@ impl Serverless {
         let mut known = Known { handlers: BTreeMap::new(), taken: false };
         for address in outline.handlers() {
             let found = self.entrypoints().find(&tenant, address).await.map_err(store_error)?;
-            if let Some(loaded) = found.filter(|loaded| Self::sees(ctx, loaded)) {
+            if let Some(loaded) = self.seen(ctx, found).await {
                 let params = loaded.entrypoint.definition.schema.params.clone();
                 known.handlers.insert(address.to_owned(), Handler { status: loaded.status(), params });
             }
@@ -64,7 +77,7 @@ impl Serverless {
             None => Vec::new(),
         };
         let referred = self.referred(&tenant, &outline).await?;
-        let beside: Vec<_> = referred.into_iter().chain(checkpointing(&document)).collect();
+        let beside: Vec<_> = referred.into_iter().collect();
         let adapters: Vec<&str> = self.platform.adapters.iter().map(String::as_str).collect();
         let policy = self.policy(&tenant);
         let validation = Validation {
@@ -90,7 +103,7 @@ impl Serverless {
         const PATH: &str = "$.implementation.adapter_ref.definition_id";
         let (Some(reference), Some(LAMBDA)) = (outline.definition_id, outline.adapter) else { return Ok(None) };
         match self.executions.resolve(tenant, reference, None).await {
-            Err(refused) if refused.name.status() >= 500 => Err(super::failure_of(refused)),
+            Err(refused) if refused.is_fault() => Err(super::failure_of(refused)),
             Err(refused) => {
                 let issue = ValidationIssue::new("unknown_reference", PATH, refused.message);
                 Ok(Some(issue.suggest("register the function first: servo functions register")))
@@ -160,22 +173,25 @@ impl Serverless {
     pub(super) async fn entrypoint_row(&self, ctx: &SecurityContext, address: &str) -> Answer<EntrypointRow> {
         let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
         let row = found.ok_or_else(|| no_entrypoint(address))?;
-        let owner = owner_of(&row).map_err(store_error)?;
-        if access::sees(ctx, &owner) { Ok(row) } else { Err(no_entrypoint(address)) }
+        self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(address))
     }
 
     /// Changes belong to the owner; the platform's entrypoints to the platform.
-    fn may_change(ctx: &SecurityContext, row: &EntrypointRow) -> Answer<()> {
-        if access::manages(ctx, &owner_of(row).map_err(store_error)?) {
+    async fn may_change(&self, ctx: &SecurityContext, row: &EntrypointRow) -> Answer<()> {
+        let owner = owner_of(row).map_err(store_error)?;
+        if self.is_allowed(ctx, Access::Change, &row.address, &owner).await {
             return Ok(());
         }
-        Err(errors::forbidden("the platform manages this entrypoint"))
+        Err(errors::forbidden(match owner.owner_type {
+            OwnerType::System => "the platform manages this entrypoint",
+            OwnerType::User | OwnerType::Tenant => "the entrypoint is shared with you to be called, not to be changed",
+        }))
     }
 
     pub(super) async fn update(&self, ctx: &SecurityContext, address: &str, document: Value) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
         let row = self.entrypoint_row(ctx, address).await?;
-        Self::may_change(ctx, &row)?;
+        self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         if !status::is_editable(entrypoint.definition.status) {
             return Err(errors::conflict(format!(
@@ -209,7 +225,7 @@ impl Serverless {
     ) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
         let row = self.entrypoint_row(ctx, address).await?;
-        Self::may_change(ctx, &row)?;
+        self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         let next = status::apply(entrypoint.definition.status, action)?;
         let updated_at = self.engine().now();
@@ -219,7 +235,7 @@ impl Serverless {
     pub(super) async fn remove(&self, ctx: &SecurityContext, address: &str) -> Answer<()> {
         Self::allow(ctx, Permission::DefinitionsDelete)?;
         let row = self.entrypoint_row(ctx, address).await?;
-        Self::may_change(ctx, &row)?;
+        self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         match status::remove(entrypoint.definition.status)? {
             status::Removal::Archive => {
@@ -239,19 +255,8 @@ impl Serverless {
         let scope = Scope::Tenant(ctx.tenant.clone());
         let found = self.engine().store().get_entrypoint(&scope, id).await.map_err(store_error)?;
         let row = found.ok_or_else(|| no_entrypoint(id))?;
-        let owner = owner_of(&row).map_err(store_error)?;
-        if access::sees(ctx, &owner) { Ok(row.address) } else { Err(no_entrypoint(id)) }
+        Ok(self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(id))?.address)
     }
-}
-
-/// Every adapter that is here records each step as it ends. Strategies that promise less would be believed, so they are refused.
-fn checkpointing(document: &Value) -> Option<ValidationIssue> {
-    const PATH: &str = "$.traits.workflow.checkpointing.strategy";
-    let strategy = document.pointer("/traits/workflow/checkpointing/strategy").and_then(Value::as_str)?;
-    matches!(strategy, "manual" | "disabled").then(|| {
-        let message = format!("no adapter here runs workflows with `{strategy}` checkpointing: each step is recorded");
-        ValidationIssue::new("not_allowed", PATH, message).suggest("use `automatic`, or leave it out")
-    })
 }
 
 fn moved(error: servo_store::Error) -> RuntimeErrorPayload {

@@ -82,7 +82,7 @@ impl Serverless {
     /// The entrypoint of an address, if the caller may see it.
     pub(super) async fn visible(&self, ctx: &SecurityContext, address: &str) -> Answer<Arc<Loaded>> {
         let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
-        found.filter(|loaded| Self::sees(ctx, loaded)).ok_or_else(|| no_entrypoint(address))
+        self.seen(ctx, found).await.ok_or_else(|| no_entrypoint(address))
     }
 
     pub(super) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Answer<()> {

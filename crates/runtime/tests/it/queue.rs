@@ -14,6 +14,7 @@ use servo_runtime::engine::{Order, StartRequest, Started};
 use servo_runtime::loops::queue::{QueueOutcome, dequeue_and_start};
 use servo_sim::faults::{Fault, RandomFaults, Scripted};
 use servo_sim::{Cluster, Node, NodeId};
+use servo_store::dispatch::QueueClaim;
 use servo_store::{Scope, WorkStore};
 
 use crate::world::{World, plan, plan_named};
@@ -317,7 +318,8 @@ fn the_same_request_at_once_starts_one_run_and_all_hear_of_it() {
 fn a_run_whose_starter_died_with_the_lease_is_started_once() {
     let (world, nodes, runs) = queued(3, 1, Arc::new(Scripted::default()));
     let memory = world.cluster.memory.clone();
-    let claimed = world.block_on(async move { memory.claim_queue("the-dead", 30_000, 10).await }).unwrap();
+    let claimed =
+        world.block_on(async move { memory.claim_queue(&QueueClaim::new("the-dead", 30_000, 10)).await }).unwrap();
     assert_eq!(claimed.len(), 1);
     let node = world.leader();
     world.pass(Duration::from_secs(10));

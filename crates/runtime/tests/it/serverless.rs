@@ -7,6 +7,7 @@ mod compensation;
 mod lifecycle;
 mod owners;
 mod published;
+mod records;
 mod starts;
 mod support;
 mod workflows;

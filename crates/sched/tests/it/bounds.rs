@@ -5,23 +5,25 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use servo_sched::{Fair, Share, Shares};
 
-const COST_MAX: u32 = 5;
-
-/// Tenants with the costs of their work, and a weight each.
-fn crowd() -> impl Strategy<Value = Vec<(u32, Vec<u32>)>> {
-    let work = proptest::collection::vec(1..=COST_MAX, 1..40);
-    proptest::collection::vec((1_u32..8, work), 1..6)
+/// Tenants, each with a weight and with so many pieces of work.
+fn crowd() -> impl Strategy<Value = Vec<(u32, usize)>> {
+    proptest::collection::vec((1_u32..8, 1_usize..40), 1..6)
 }
 
-fn fair_of(crowd: &[(u32, Vec<u32>)]) -> Fair<usize, u32> {
-    let share = |&(weight, _): &(u32, _)| Share { weight, slots: None };
+fn fair_of(crowd: &[(u32, usize)]) -> Fair<usize, usize> {
+    let share = |&(weight, _): &(u32, usize)| Share { weight, slots: None };
     let named = crowd.iter().map(share).enumerate().collect();
-    Fair::new(1, COST_MAX, Shares { others: Share::default(), named })
+    Fair::new(1, Shares { others: Share::default(), named })
 }
 
-/// What a tenant may spend in one turn, with what was left of the one before.
-fn turn(weight: u32) -> u64 {
-    u64::from(weight) * u64::from(COST_MAX) + u64::from(COST_MAX) - 1
+/// Serves one piece. Whoever is before `busy` always has work.
+fn serve(fair: &mut Fair<usize, usize>, busy: usize) -> usize {
+    let (tenant, number) = fair.take().unwrap();
+    fair.release(&tenant);
+    if tenant < busy {
+        fair.push(&tenant, number + 1);
+    }
+    tenant
 }
 
 proptest! {
@@ -29,17 +31,17 @@ proptest! {
     #[test]
     fn nobody_starves(crowd in crowd()) {
         let mut fair = fair_of(&crowd);
-        for (tenant, (_, costs)) in crowd.iter().enumerate() {
-            costs.iter().for_each(|cost| fair.push(&tenant, *cost, *cost));
+        for (tenant, (_, work)) in crowd.iter().enumerate() {
+            (0..*work).for_each(|number| fair.push(&tenant, number));
         }
-        let mut seen: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        while let Some((tenant, cost)) = fair.take() {
+        let mut seen: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        while let Some((tenant, number)) = fair.take() {
             fair.release(&tenant);
-            seen.entry(tenant).or_default().push(cost);
+            seen.entry(tenant).or_default().push(number);
         }
-        let pushed: BTreeMap<_, _> = crowd.iter().map(|(_, costs)| costs.clone()).enumerate().collect();
+        let pushed: BTreeMap<_, _> = crowd.iter().map(|(_, work)| (0..*work).collect()).enumerate().collect();
         prop_assert_eq!(seen, pushed);
-        prop_assert_eq!((fair.tenants(), fair.waiting(), fair.busy()), (0, 0, 0));
+        prop_assert_eq!((fair.waiting(), fair.busy()), (0, 0));
     }
 
     /// Who comes while the others are being served, at any moment, is served after one turn of each of them at most.
@@ -47,37 +49,19 @@ proptest! {
     fn the_wait_is_one_turn_of_everybody_else(crowd in crowd(), moment in 0_usize..200, weight in 1_u32..8) {
         let newcomer = crowd.len();
         let mut everybody = crowd.clone();
-        everybody.push((weight, vec![COST_MAX]));
+        everybody.push((weight, 1));
         let mut fair = fair_of(&everybody);
-        // The others always have work.
-        let mut next: Vec<_> = crowd.iter().map(|(_, costs)| costs.iter().copied().cycle()).collect();
-        for (tenant, costs) in next.iter_mut().enumerate() {
-            for _ in 0..3 {
-                let cost = costs.next().unwrap();
-                fair.push(&tenant, cost, cost);
-            }
+        for tenant in 0..newcomer {
+            (0..3).for_each(|number| fair.push(&tenant, number));
         }
-        let mut serve = |fair: &mut Fair<usize, u32>| {
-            let (tenant, cost) = fair.take().unwrap();
-            fair.release(&tenant);
-            if let Some(costs) = next.get_mut(tenant) {
-                let more = costs.next().unwrap();
-                fair.push(&tenant, more, more);
-            }
-            (tenant, u64::from(cost))
-        };
         for _ in 0..moment {
-            serve(&mut fair);
+            serve(&mut fair, newcomer);
         }
-        fair.push(&newcomer, COST_MAX, COST_MAX);
-        let bound: u64 = crowd.iter().map(|(weight, _)| turn(*weight)).sum();
+        fair.push(&newcomer, 0);
+        let bound: u32 = crowd.iter().map(|(weight, _)| *weight).sum();
         let mut waited = 0;
-        loop {
-            let (tenant, cost) = serve(&mut fair);
-            if tenant == newcomer {
-                break;
-            }
-            waited += cost;
+        while serve(&mut fair, newcomer) != newcomer {
+            waited += 1;
             prop_assert!(waited <= bound, "waited for {waited}, at most {bound}");
         }
     }
@@ -86,25 +70,16 @@ proptest! {
     #[test]
     fn service_follows_the_weights(crowd in crowd(), length in 1_usize..300) {
         let mut fair = fair_of(&crowd);
-        let mut next: Vec<_> = crowd.iter().map(|(_, costs)| costs.iter().copied().cycle()).collect();
-        for (tenant, costs) in next.iter_mut().enumerate() {
-            for _ in 0..2 {
-                let cost = costs.next().unwrap();
-                fair.push(&tenant, cost, cost);
-            }
+        for tenant in 0..crowd.len() {
+            (0..2).for_each(|number| fair.push(&tenant, number));
         }
         // What each had got at every moment; an interval is a pair of moments.
         let mut got = vec![vec![0_u64; crowd.len()]];
         for _ in 0..length {
-            let (tenant, cost) = fair.take().unwrap();
-            fair.release(&tenant);
-            let more = next[tenant].next().unwrap();
-            fair.push(&tenant, more, more);
             let mut now = got.last().unwrap().clone();
-            now[tenant] += u64::from(cost);
+            now[serve(&mut fair, crowd.len())] += 1;
             got.push(now);
         }
-        let most = f64::from(COST_MAX);
         for (i, (weight_i, _)) in crowd.iter().enumerate() {
             for (j, (weight_j, _)) in crowd.iter().enumerate().skip(i + 1) {
                 let (wi, wj) = (f64::from(*weight_i), f64::from(*weight_j));
@@ -112,7 +87,7 @@ proptest! {
                 let lead = |now: &Vec<u64>| now[i] as f64 / wi - now[j] as f64 / wj;
                 let highest = got.iter().map(lead).fold(f64::MIN, f64::max);
                 let lowest = got.iter().map(lead).fold(f64::MAX, f64::min);
-                let bound = most + most / wi + most / wj;
+                let bound = 1.0 + 1.0 / wi + 1.0 / wj;
                 prop_assert!(highest - lowest <= bound + 1e-9, "{} > {bound}", highest - lowest);
             }
         }
@@ -126,12 +101,12 @@ proptest! {
         steps in proptest::collection::vec((0_usize..3, 0_usize..4), 1..200),
     ) {
         let named = own.iter().map(|slots| Share { weight: 1, slots: *slots }).enumerate().collect();
-        let mut fair = Fair::new(slots, 1, Shares { others: Share::default(), named });
+        let mut fair = Fair::new(slots, Shares { others: Share::default(), named });
         let (mut held, mut waits) = ([0_usize; 4], [0_usize; 4]);
         for (what, tenant) in steps {
             match what {
                 0 => {
-                    fair.push(&tenant, (), 1);
+                    fair.push(&tenant, ());
                     waits[tenant] += 1;
                 }
                 1 => {
@@ -153,7 +128,6 @@ proptest! {
             }
             prop_assert_eq!(fair.busy(), held.iter().sum::<usize>());
             prop_assert_eq!(fair.waiting(), waits.iter().sum::<usize>());
-            prop_assert_eq!(fair.tenants(), (0..4).filter(|t| held[*t] + waits[*t] > 0).count());
         }
     }
 }

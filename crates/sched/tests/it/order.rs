@@ -12,7 +12,7 @@ fn shares(named: &[(char, u32, Option<usize>)]) -> Shares<char> {
 /// Pushes a piece of work for each letter, in this order.
 fn crowd(fair: &mut Fair<char, usize>, keys: &str) {
     for (number, key) in keys.chars().enumerate() {
-        fair.push(&key, number, 1);
+        fair.push(&key, number);
     }
 }
 
@@ -39,16 +39,16 @@ fn tenants_take_turns_by_weight() {
         ("weight 3 against 2", vec![('a', 3, None), ('b', 2, None)], "aaaaaabbbbcc", "aaabbcaaabbc"),
         ("no weight is weight 1", vec![('a', 0, None)], "aabb", "abab"),
     ] {
-        let mut fair = Fair::new(1, 1, shares(&weights));
+        let mut fair = Fair::new(1, shares(&weights));
         crowd(&mut fair, pushed);
         assert_eq!(served(&mut fair, 100), expected, "{name}");
-        assert_eq!((fair.waiting(), fair.busy(), fair.tenants()), (0, 0, 0), "{name}: nothing is left behind");
+        assert_eq!((fair.waiting(), fair.busy()), (0, 0), "{name}: nothing is left behind");
     }
 }
 
 #[test]
 fn work_of_one_tenant_keeps_its_order() {
-    let mut fair = Fair::new(1, 1, Shares::default());
+    let mut fair = Fair::new(1, Shares::default());
     crowd(&mut fair, "ababab");
     let mut seen = BTreeMap::<char, Vec<usize>>::new();
     while let Some((key, number)) = fair.take() {
@@ -59,20 +59,8 @@ fn work_of_one_tenant_keeps_its_order() {
 }
 
 #[test]
-fn expensive_work_pays_with_turns() {
-    let mut fair = Fair::new(1, 4, Shares::default());
-    for _ in 0..3 {
-        fair.push(&'a', 0, 4);
-    }
-    for _ in 0..12 {
-        fair.push(&'b', 0, 1);
-    }
-    assert_eq!(served(&mut fair, 15), "abbbbabbbbabbbb");
-}
-
-#[test]
 fn slots_are_limited_in_total_and_by_tenant() {
-    let mut fair = Fair::new(3, 1, shares(&[('a', 1, Some(2))]));
+    let mut fair = Fair::new(3, shares(&[('a', 1, Some(2))]));
     crowd(&mut fair, "aaaa");
     assert_eq!((fair.take(), fair.take(), fair.take()), (Some(('a', 0)), Some(('a', 1)), None), "its own limit");
     assert!(!fair.has_room(&'a') && fair.has_room(&'b') && !fair.is_ready());
@@ -89,7 +77,7 @@ fn slots_are_limited_in_total_and_by_tenant() {
 
 #[test]
 fn a_slot_is_given_back_once() {
-    let mut fair = Fair::new(1, 1, Shares::default());
+    let mut fair = Fair::new(1, Shares::default());
     crowd(&mut fair, "aa");
     fair.take().unwrap();
     fair.release(&'b');
@@ -103,11 +91,11 @@ fn a_slot_is_given_back_once() {
 
 #[test]
 fn forgetting_what_waits_keeps_the_slots() {
-    let mut fair = Fair::new(2, 1, Shares::default());
+    let mut fair = Fair::new(2, Shares::default());
     crowd(&mut fair, "aabb");
     assert_eq!(fair.take(), Some(('a', 0)));
     fair.clear();
-    assert_eq!((fair.take(), fair.busy(), fair.waiting(), fair.tenants()), (None, 1, 0, 1));
+    assert_eq!((fair.take(), fair.busy(), fair.waiting()), (None, 1, 0));
     crowd(&mut fair, "aab");
     assert_eq!((fair.take(), fair.take()), (Some(('a', 0)), None));
     fair.release(&'a');

@@ -3,19 +3,16 @@
 use async_trait::async_trait;
 use servo_model::contract::Backlog;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::dispatch::{DispatchHeads, DispatchRow, DueTimers, QueuedRun};
+use servo_store::dispatch::{DispatchHeads, DispatchRow, DueTimers, QueueClaim, QueuedRun};
 use servo_store::{AuthorityRow, Result, WorkStore};
 
 use super::SimStore;
 
 #[async_trait]
 impl WorkStore for SimStore {
-    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
-        let owner = owner.to_owned();
-        self.write("claim_queue", move |store| {
-            Box::pin(async move { store.claim_queue(&owner, lease_ms, limit).await })
-        })
-        .await
+    async fn claim_queue(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>> {
+        let claim = claim.clone();
+        self.write("claim_queue", move |store| Box::pin(async move { store.claim_queue(&claim).await })).await
     }
 
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {

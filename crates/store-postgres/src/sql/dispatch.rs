@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::dispatch::{DispatchHeads, DueTimers, QueuedRun};
+use servo_store::dispatch::{DispatchHeads, DueTimers, QueueClaim, QueuedRun};
 use servo_store::{AuthorityRow, DispatchRow, Result, WorkStore};
 
 use crate::error::corrupt;
@@ -114,8 +114,8 @@ fn push(pipeline: &mut Pipeline<'_>, sql: &'static str, rows: &[&DispatchRow]) -
 
 #[async_trait]
 impl WorkStore for PostgresStore {
-    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
-        self.claim(owner, lease_ms, limit).await
+    async fn claim_queue(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>> {
+        self.claim(claim).await
     }
 
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use servo_model::{RunId, Timestamp};
-use servo_store::dispatch::{QueuedRun, in_turns};
+use servo_store::dispatch::{QueueClaim, QueuedRun, in_turns};
 use servo_store::{Error, Result};
 
 use super::now;
@@ -27,27 +27,25 @@ macro_rules! free {
     };
 }
 
-/// The order of `in_turns`. Rows that somebody else is claiming at this moment are passed over, not waited for; so that
-/// something is left then, a few times as many are looked at. What was looked at may have been claimed before it is locked:
-/// the lock reads it again.
+/// `QueueClaim::choose`. The index is entered once for each tenant and once for its first rows. Rows that somebody else is
+/// claiming at this moment are passed over, not waited for, and the next ones are taken in their place.
 const CLAIM: &str = concat!(
     "WITH RECURSIVE tenants AS (
-        (SELECT tenant_id FROM queue ORDER BY tenant_id LIMIT 1)
+        (SELECT tenant_id FROM queue WHERE tenant_id > $6 ORDER BY tenant_id LIMIT 1)
         UNION ALL
         SELECT (SELECT q.tenant_id FROM queue q WHERE q.tenant_id > t.tenant_id ORDER BY q.tenant_id LIMIT 1)
             FROM tenants t WHERE t.tenant_id IS NOT NULL),
-     turns AS (
-        SELECT head.run_id, head.queued_at,
-            row_number() OVER (PARTITION BY t.tenant_id ORDER BY head.queued_at, head.run_id) AS turn
-        FROM tenants t CROSS JOIN LATERAL (SELECT q.run_id, q.queued_at FROM queue q
-            WHERE q.tenant_id = t.tenant_id AND ",
+     chosen AS MATERIALIZED (
+        SELECT t.tenant_id FROM tenants t WHERE t.tenant_id IS NOT NULL
+            AND EXISTS (SELECT 1 FROM queue q WHERE q.tenant_id = t.tenant_id AND ",
     free!(),
-    "       ORDER BY q.queued_at, q.run_id LIMIT $4::bigint * 4) head),
-     chosen AS (SELECT run_id, turn FROM turns ORDER BY turn, queued_at, run_id LIMIT $4::bigint * 4),
+    "   ) LIMIT $4::bigint),
      free AS (
-        SELECT q.run_id FROM chosen JOIN queue q ON q.run_id = chosen.run_id WHERE ",
+        SELECT head.run_id FROM chosen CROSS JOIN LATERAL (SELECT q.run_id FROM queue q
+            WHERE q.tenant_id = chosen.tenant_id AND ",
     free!(),
-    "   ORDER BY chosen.turn, q.queued_at, q.run_id LIMIT $4 FOR UPDATE OF q SKIP LOCKED)
+    "       ORDER BY q.queued_at, q.run_id LIMIT (SELECT $4::bigint / greatest(count(*), 1) FROM chosen)
+            FOR UPDATE OF q SKIP LOCKED) head)
      UPDATE queue q SET leased_by = $2, leased_until = LEAST(",
     now!(),
     " + $3::bigint, $5::bigint)
@@ -85,10 +83,12 @@ pub(crate) fn change<'a>(
 }
 
 impl PostgresStore {
-    pub(crate) async fn claim(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
+    pub(crate) async fn claim(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>> {
         let last = Timestamp::MAX.as_millis();
-        let lease = rows::bound(lease_ms).min(last);
-        let params = params![self.core.injected_now(), owner, lease, i64::from(limit), last];
+        let lease = rows::bound(claim.lease_ms).min(last);
+        let after = claim.after.as_ref().map_or("", |after| after.as_str());
+        let limit = i64::from(claim.limit);
+        let params = params![self.core.injected_now(), claim.owner.as_str(), lease, limit, last, after];
         let rows = self.engine_write(CLAIM, params).await?.rows;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {

@@ -2,7 +2,7 @@
 
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, Timestamp};
-use servo_store::dispatch::DispatchHeads;
+use servo_store::dispatch::{DispatchHeads, QueueClaim};
 use servo_store::runs::{RunOrder, RunQuery};
 use servo_store::testkit::fixtures::{add, fresh_event, run_id, tenant};
 use servo_store::{AdminStore, Append, Expected, LogStore, Position, RunStore, Scope, WorkStore};
@@ -81,7 +81,7 @@ async fn use_store(store: &PostgresStore, turn: u64) {
     store.read_log(Position::START, 5).await.unwrap();
     store.log_head().await.unwrap();
     assert!(store.due_timers(5).await.unwrap().due.is_empty());
-    assert_eq!(store.claim_queue("me", 1_000_000, 2).await.unwrap().len(), 2);
+    assert_eq!(store.claim_queue(&QueueClaim::new("me", 1_000_000, 2)).await.unwrap().len(), 2);
     assert_eq!(store.open_dispatches(1, &tenant("big"), None, 5).await.unwrap().len(), 5);
     let heads = DispatchHeads { epoch: 1, after: None, tenants: 9, each: 5 };
     assert_eq!(store.dispatch_heads(&heads).await.unwrap().len(), 10);

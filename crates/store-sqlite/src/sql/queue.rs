@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::Error;
-use servo_store::dispatch::{QueuedRun, in_turns};
+use servo_store::dispatch::{QueueClaim, QueuedRun};
 
 use crate::codec;
 use crate::error::Fault;
@@ -37,7 +37,7 @@ pub(crate) fn remove(conn: &Connection, run_id: &RunId, leased_by: Option<&str>)
     }
 }
 
-pub(crate) fn claim(tx: &Tx<'_>, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>, Fault> {
+pub(crate) fn claim(tx: &Tx<'_>, claim: &QueueClaim) -> Result<Vec<QueuedRun>, Fault> {
     let now = tx.now.as_millis();
     // With few claimable runs, sorting those is quick however many are delayed; with many, walking from a tenant's oldest
     // meets enough of them at once.
@@ -48,38 +48,42 @@ pub(crate) fn claim(tx: &Tx<'_>, owner: &str, lease_ms: u64, limit: u32) -> Resu
             "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_free WHERE free_at <= ?1";
         read(tx.conn, sql, params![now])?
     } else {
-        first_of_each(tx.conn, now, limit)?
+        first_of_each(tx.conn, now, claim)?
     };
-    let mut claimed = in_turns(free);
-    claimed.truncate(limit as usize);
-    let until = tx.now.plus(Duration::from_millis(lease_ms)).as_millis();
+    let claimed = claim.choose(free);
+    let until = tx.now.plus(Duration::from_millis(claim.lease_ms)).as_millis();
     let mut lease = tx.conn.prepare_cached("UPDATE queue SET lease_owner = ?2, free_at = ?3 WHERE run_id = ?1")?;
     for run in &claimed {
-        lease.execute(params![run.run_id.as_str(), owner, until])?;
+        lease.execute(params![run.run_id.as_str(), claim.owner, until])?;
     }
     Ok(claimed)
 }
 
-/// Each tenant's oldest claimable runs, as many as could be claimed.
-fn first_of_each(conn: &Connection, now: i64, limit: u32) -> Result<Vec<QueuedRun>, Fault> {
+/// The oldest claimable runs of the first tenants that have some. The index is entered once for each tenant and once for its
+/// first rows.
+fn first_of_each(conn: &Connection, now: i64, claim: &QueueClaim) -> Result<Vec<QueuedRun>, Fault> {
     let sql = "SELECT tenant_id FROM queue INDEXED BY queue_order WHERE tenant_id > ?1 ORDER BY tenant_id LIMIT 1";
     let mut next = conn.prepare_cached(sql)?;
-    let mut tenants: Vec<String> = Vec::new();
-    while let Some(tenant) = next.query_row([tenants.last().map_or("", |last| last)], |row| row.get(0)).optional()? {
-        tenants.push(tenant);
-    }
     let sql = "SELECT run_id, tenant_id, not_before, queued_at FROM queue INDEXED BY queue_order \
                WHERE tenant_id = ?1 AND +free_at <= ?2 ORDER BY queued_at, run_id LIMIT ?3";
-    let first = |each: u32| -> Result<Vec<QueuedRun>, Fault> {
-        let mut free = Vec::new();
-        for tenant in &tenants {
-            free.extend(read(conn, sql, params![tenant, now, each])?);
-        }
-        Ok(free)
-    };
-    // Where every tenant's oldest are enough, nobody's second is read.
-    let oldest = first(1)?;
-    if oldest.len() >= limit as usize { Ok(oldest) } else { first(limit) }
+    let mut after = claim.after.as_ref().map_or("", |after| after.as_str()).to_owned();
+    let mut oldest: Vec<QueuedRun> = Vec::new();
+    while oldest.len() < claim.limit as usize
+        && let Some(tenant) = next.query_row([&after], |row| row.get::<_, String>(0)).optional()?
+    {
+        oldest.extend(read(conn, sql, params![tenant, now, 1])?);
+        after = tenant;
+    }
+    let share = claim.share(oldest.len());
+    if share <= 1 {
+        return Ok(oldest);
+    }
+    let each = i64::try_from(share).unwrap_or(i64::MAX);
+    let mut free = Vec::new();
+    for run in &oldest {
+        free.extend(read(conn, sql, params![run.tenant.as_str(), now, each])?);
+    }
+    Ok(free)
 }
 
 fn read(conn: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<QueuedRun>, Fault> {

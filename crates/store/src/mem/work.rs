@@ -7,15 +7,15 @@ use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, TenantId, Timestamp};
 
 use super::MemStore;
-use crate::dispatch::{DispatchHeads, DispatchRow, DueTimer, DueTimers, QueuedRun, WorkStore, in_turns};
+use crate::dispatch::{DispatchHeads, DispatchRow, DueTimer, DueTimers, QueueClaim, QueuedRun, WorkStore};
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
 
 #[async_trait]
 impl WorkStore for MemStore {
-    async fn claim_queue(&self, owner: &str, lease_ms: u64, limit: u32) -> Result<Vec<QueuedRun>> {
+    async fn claim_queue(&self, claim: &QueueClaim) -> Result<Vec<QueuedRun>> {
         let now = (self.time)();
-        let until = now.plus(std::time::Duration::from_millis(lease_ms));
+        let until = now.plus(std::time::Duration::from_millis(claim.lease_ms));
         let mut inner = self.lock()?;
         let free = inner
             .runs
@@ -31,14 +31,13 @@ impl WorkStore for MemStore {
                 not_before: queue.not_before,
                 queued_at: queue.queued_at,
             });
-        let mut free = in_turns(free);
-        free.truncate(limit as usize);
-        for claimed in &free {
+        let chosen = claim.choose(free);
+        for claimed in &chosen {
             if let Some(queue) = inner.runs.get_mut(&claimed.run_id).and_then(|run| run.queue.as_mut()) {
-                queue.lease = Some((owner.to_owned(), until));
+                queue.lease = Some((claim.owner.clone(), until));
             }
         }
-        Ok(free)
+        Ok(chosen)
     }
 
     async fn release_queue(&self, run_id: &RunId, owner: &str, not_before: Timestamp) -> Result<()> {

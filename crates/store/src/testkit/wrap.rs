@@ -74,11 +74,9 @@ macro_rules! wrap_store {
         impl<$($generics)*> $crate::WorkStore for $wrapper {
             async fn claim_queue(
                 &self,
-                owner: &str,
-                lease_ms: u64,
-                limit: u32,
+                claim: &$crate::dispatch::QueueClaim,
             ) -> $crate::Result<Vec<$crate::dispatch::QueuedRun>> {
-                self.around("claim_queue", self.inner().claim_queue(owner, lease_ms, limit)).await
+                self.around("claim_queue", self.inner().claim_queue(claim)).await
             }
 
             async fn release_queue(

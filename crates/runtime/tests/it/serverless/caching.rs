@@ -1,5 +1,9 @@
 //! Results that are served again, and what never is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_entrypoint::{
@@ -84,4 +88,92 @@ fn a_hundred_dry_runs_use_nothing_up() {
         bed.run(|serverless| async move { serverless.count_invocations(&me(), InvocationListFilter::default()).await });
     assert_eq!(counts.unwrap().iter().map(|count| count.count).sum::<u64>(), 0);
     bed.start(&address, json!({})).unwrap();
+}
+
+/// A function that caches its results, and fails while it is told to.
+fn moody(bed: &Bed, name: &str) -> (String, Arc<AtomicBool>) {
+    let fails = Arc::new(AtomicBool::new(false));
+    let asked = fails.clone();
+    let address = bed.entrypoint(FUNCTION, name, caches, move |_| {
+        let fails = asked.load(Ordering::SeqCst);
+        async move {
+            if fails {
+                Err(HandlerFailure::new(FailureKind::Failed, ErrorObject::new("No", "no")))
+            } else {
+                Ok("{}".to_owned())
+            }
+        }
+    });
+    (address, fails)
+}
+
+/// SR-436, SR-446: what fails takes nothing away from what is stored; only another key, or age, brings a new execution.
+#[test]
+fn a_failure_takes_no_result_away() {
+    let bed = Bed::new(84);
+    let (address, fails) = moody(&bed, "f");
+    let first = sync(&bed, &address, "k", false).unwrap().record;
+    fails.store(true, Ordering::SeqCst);
+    let replay = bed.control(&first.invocation_id, Action::Replay).unwrap();
+    bed.until(&replay.invocation_id, S::Failed);
+    let other = sync(&bed, &address, "other", false).unwrap();
+    assert_eq!((other.cached, other.record.status), (false, S::Failed), "a new key executes");
+    let hit = sync(&bed, &address, "k", false).unwrap();
+    assert!(hit.cached);
+    assert_eq!((hit.record.invocation_id.as_str(), hit.record.status), (first.invocation_id.as_str(), S::Succeeded));
+    fails.store(false, Ordering::SeqCst);
+    bed.world.pass(Duration::from_secs(601));
+    let calls = bed.functions.invocations();
+    let late = sync(&bed, &address, "k", false).unwrap();
+    assert_eq!((late.cached, bed.functions.invocations()), (false, calls + 1), "too old, so it executes");
+    assert_ne!(late.record.invocation_id, first.invocation_id);
+}
+
+/// SR-452: a retry has the key of its run, and what it brings is served; a replay has none, and what it brings never is.
+#[test]
+fn a_retry_stores_what_a_replay_does_not() {
+    let bed = Bed::new(85);
+    let (address, fails) = moody(&bed, "f");
+    fails.store(true, Ordering::SeqCst);
+    let (retried, replayed) =
+        (sync(&bed, &address, "a", false).unwrap().record, sync(&bed, &address, "b", false).unwrap().record);
+    assert_eq!((retried.status, replayed.status), (S::Failed, S::Failed));
+    fails.store(false, Ordering::SeqCst);
+    bed.control(&retried.invocation_id, Action::Retry).unwrap();
+    bed.until(&retried.invocation_id, S::Succeeded);
+    let replay = bed.control(&replayed.invocation_id, Action::Replay).unwrap();
+    bed.until(&replay.invocation_id, S::Succeeded);
+    let calls = bed.functions.invocations();
+    let hit = sync(&bed, &address, "a", false).unwrap();
+    assert!(hit.cached && hit.record.invocation_id == retried.invocation_id);
+    let repeat = sync(&bed, &address, "b", false).unwrap();
+    assert!(!repeat.cached && repeat.record.invocation_id == replayed.invocation_id, "the failed one, as before");
+    assert_eq!(bed.functions.invocations(), calls);
+}
+
+/// SR-410, SR-411, SR-444, SR-445: a trace and what is billed are facts of a run, written with it. A dry run and a hit write
+/// nothing and call nobody.
+#[test]
+fn neither_a_dry_run_nor_a_hit_is_traced_or_billed() {
+    let bed = Bed::new(86);
+    let (address, _) = moody(&bed, "f");
+    let first = sync(&bed, &address, "k", false).unwrap().record;
+    let traces = || bed.functions.calls.lock().unwrap().iter().map(|call| call.trace.clone()).collect::<Vec<_>>();
+    // What leaves the platform is published from the log, so nothing leaves that is not in it.
+    let facts = || bed.world.log().iter().filter(|event| event.tenant.as_str() == "default").count();
+    let (known, traced) = (facts(), traces());
+    let dry = sync(&bed, &address, "new", true).unwrap().record;
+    assert_eq!((dry.observability.trace_id, dry.observability.span_id), (None, None));
+    assert_eq!(dry.observability.metrics.billed_duration_ms, None);
+    let hit = sync(&bed, &address, "k", false).unwrap();
+    assert!(hit.cached);
+    assert_eq!(hit.record.observability.trace_id, first.observability.trace_id, "of the run that was executed");
+    bed.world.pass(Duration::from_secs(5));
+    assert_eq!((facts(), traces()), (known, traced.clone()));
+
+    // The control: what is executed is traced and billed.
+    let second = sync(&bed, &address, "other", false).unwrap().record;
+    assert!(second.observability.metrics.billed_duration_ms.is_some());
+    assert_ne!(second.observability.trace_id, first.observability.trace_id);
+    assert!(facts() > known && traces().len() == traced.len() + 1);
 }

@@ -9,7 +9,7 @@ use servo_entrypoint::{
     RuntimeErrorCategory, TimelineEventType as T, errors,
 };
 use servo_model::invocation::{CompensationTrigger, Failure};
-use servo_model::operation::{OperationAction as A, OperationType, OperationUpdate, WaitOptions};
+use servo_model::operation::{ChainedInvokeOptions, OperationAction as A, OperationType, OperationUpdate, WaitOptions};
 
 use super::support::{Bed, FUNCTION, WORKFLOW, definition};
 use crate::executions::handler::{Answer, pending, step};
@@ -268,4 +268,40 @@ fn a_handler_of_either_kind_is_a_run_of_its_own() {
         assert_eq!(Value::Object(context.invocation_metadata.original_input), json!({}));
         assert!(before <= context.timestamp && context.timestamp <= bed.world.now());
     }
+}
+
+/// SR-535: who started a run is known to whatever runs for it: its handler, each time it is invoked, what it calls, and what
+/// undoes it.
+#[test]
+fn the_caller_is_known_wherever_its_run_goes() {
+    let bed = Bed::new(28);
+    let (undo, _) = handler(&bed, "rollback", true);
+    let callee = bed.entrypoint(FUNCTION, "callee", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "caller",
+        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = undo.clone().into(),
+        move |invocation| {
+            let callee = callee.clone();
+            async move {
+                if invocation.known("c").is_none() {
+                    let mut call = OperationUpdate::new("c", OperationType::ChainedInvoke, A::Start);
+                    call.chained_invoke_options =
+                        Some(ChainedInvokeOptions { function_name: callee, ..Default::default() });
+                    call.payload = Some("{}".to_owned());
+                    invocation.checkpoint(vec![call]).await.unwrap();
+                    return pending();
+                }
+                failed("no stock")
+            }
+        },
+    );
+    let bob = super::support::caller("bob", "default");
+    let id = bed.start_as(&bob, super::support::request(&address, json!({}))).unwrap().record.invocation_id;
+    bed.until(&id, S::Compensated);
+    let calls = bed.functions.calls.lock().unwrap().clone();
+    let seen: Vec<_> =
+        calls.iter().map(|call| (call.function.as_str(), call.tenant.as_str(), call.subject.as_deref())).collect();
+    let of_bob = |function: &'static str| (function, "default", Some("bob"));
+    assert_eq!(seen, ["caller", "callee", "caller", "rollback"].map(of_bob));
 }

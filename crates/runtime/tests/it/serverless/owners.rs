@@ -1,8 +1,9 @@
 //! Whose an entrypoint is: who registers, sees and changes it.
 
 use serde_json::{Value, json};
+use servo_entrypoint::access::{Access, AccessControl};
 use servo_entrypoint::{
-    EntrypointListFilter, EntrypointStatusAction, RestRuntime as _, ServerlessRuntime as _, errors,
+    EntrypointListFilter, EntrypointStatusAction, OwnerRef, RestRuntime as _, ServerlessRuntime as _, errors,
 };
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, Role, SecurityContext, TenantId};
@@ -94,4 +95,61 @@ fn the_platform_registers_where_the_owner_is() {
             bed.run(|serverless| async move { serverless.delete_entrypoint(&eve, &address).await }).unwrap();
         }
     }
+}
+
+/// Grants what stands in it, and counts how often it is asked.
+#[derive(Default)]
+struct Grants {
+    granted: std::sync::Mutex<Vec<(String, Access)>>,
+    asked: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl AccessControl for Grants {
+    async fn grants(&self, ctx: &SecurityContext, access: Access, _: &str, _: &OwnerRef) -> bool {
+        self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.granted.lock().unwrap().contains(&(ctx.subject.clone(), access))
+    }
+}
+
+/// SR-015: what is private is shared by the access control alone, which is asked with every request and never for another
+/// tenant.
+#[test]
+fn an_access_control_shares_what_an_owner_keeps() {
+    let grants = std::sync::Arc::new(Grants::default());
+    let bed = Bed::with(66, |platform| platform.access = grants.clone());
+    put_function(&bed, &TenantId::default_tenant());
+    let address = bed.register(&owned("user", "ada", "default")).unwrap().entrypoint_id;
+    bed.act(&address, EntrypointStatusAction::Activate).unwrap();
+    let sees = |ctx: SecurityContext| {
+        let address = address.clone();
+        bed.run(|serverless| async move {
+            let listed = serverless.list_entrypoints(&ctx, EntrypointListFilter::default()).await.unwrap().len();
+            (serverless.get_entrypoint(&ctx, &address).await.is_ok(), listed)
+        })
+    };
+    let bob = || caller("bob", "default");
+    assert_eq!(sees(bob()), (false, 0));
+    let asked = grants.asked.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(asked > 0);
+    grants.granted.lock().unwrap().push(("bob".to_owned(), Access::See));
+    assert_eq!(sees(bob()), (true, 1));
+    assert!(grants.asked.load(std::sync::atomic::Ordering::SeqCst) > asked, "no answer is kept");
+    assert!(bed.start_as(&bob(), super::support::request(&address, json!({}))).is_ok());
+    let change = |ctx: SecurityContext| {
+        let address = address.clone();
+        let action = EntrypointStatusAction::Deprecate;
+        bed.run(|serverless| async move { serverless.update_entrypoint_status(&ctx, &address, action).await })
+    };
+    assert_eq!(change(bob()).unwrap_err().error_type_id, errors::FORBIDDEN, "to see is not to change");
+    grants.granted.lock().unwrap().push(("bob".to_owned(), Access::Change));
+    assert!(change(bob()).is_ok());
+
+    // Its own tenant is as far as a grant reaches.
+    grants.granted.lock().unwrap().push(("eve".to_owned(), Access::See));
+    let asked = grants.asked.load(std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(sees(caller("eve", "other")), (false, 0));
+    assert_eq!(grants.asked.load(std::sync::atomic::Ordering::SeqCst), asked);
+    grants.granted.lock().unwrap().clear();
+    assert_eq!(sees(bob()), (false, 0), "taken back with the next request");
 }

@@ -83,6 +83,10 @@ impl Bed {
         Self { world, functions, _node: node, serverless }
     }
 
+    pub(crate) fn engine(&self) -> servo_runtime::Engine {
+        self._node.runtime.engine().clone()
+    }
+
     pub(crate) fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Serverless) -> F) -> T
     where
         F: Future<Output = T> + Send + 'static,

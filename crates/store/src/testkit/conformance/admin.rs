@@ -7,7 +7,7 @@ use super::Context;
 use super::alerts::alert;
 use super::import::imported;
 use super::registry::function;
-use crate::dispatch::{DispatchChange, DispatchHeads};
+use crate::dispatch::{DispatchChange, DispatchHeads, QueueClaim};
 use crate::entrypoints::EntrypointQuery;
 use crate::error::Error;
 use crate::lease::AuthorityChange;
@@ -74,7 +74,7 @@ pub(super) async fn everything_outlives_the_process(ctx: &Context) {
     let before = all(ctx, &run).await;
     let Some(again) = ctx.reopen().await else { return };
     assert!(all(&again, &run).await == before, "the store forgot something");
-    assert_eq!(again.store.claim_queue("node", 1, 10).await.unwrap().len(), 1);
+    assert_eq!(again.store.claim_queue(&QueueClaim::new("node", 1, 10)).await.unwrap().len(), 1);
     again.start("inv_2", "acme").await;
     let next = again.log(log[1].position, 10, 1).await;
     assert_eq!((next.len(), next[0].run_id.as_str()), (1, "inv_2"), "and goes on behind it");
@@ -118,7 +118,7 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.count_active(&acme, 1).await, Error::Closed);
 
     refused!(store.count_open(&acme, "plan").await, Error::Closed);
-    refused!(store.claim_queue("a", 1, 1).await, Error::Closed);
+    refused!(store.claim_queue(&QueueClaim::new("a", 1, 1)).await, Error::Closed);
     refused!(store.release_queue(&run, "a", now).await, Error::Closed);
     refused!(store.open_dispatches(1, &acme, None, 1).await, Error::Closed);
     let heads = DispatchHeads { epoch: 1, after: None, tenants: 1, each: 1 };

@@ -1,7 +1,7 @@
 //! All or nothing: whatever one stream of an append is refused for, no trace of the others stays.
 
 use super::Context;
-use crate::dispatch::DispatchChange;
+use crate::dispatch::{DispatchChange, QueueClaim};
 use crate::error::Error;
 use crate::lease::{AuthorityChange, Fence};
 use crate::log::{Append, Expected, QueueChange, StoredSnapshot, StreamAppend, TimerChange};
@@ -52,7 +52,7 @@ pub(super) async fn several_runs_change_together(ctx: &Context) {
         assert!(ctx.store.get_dispatch(&format!("{run}/a/1")).await.unwrap().is_some());
         assert!(ctx.store.snapshot_at(&Scope::System, &run_id, 2).await.unwrap().is_some());
     }
-    assert_eq!(ctx.store.claim_queue("node", 1_000, 10).await.unwrap().len(), 2);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1_000, 10)).await.unwrap().len(), 2);
     assert_eq!(ctx.store.cursor("projector").await.unwrap().unwrap().position, Position::of_id(3));
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn one_refused_stream_undoes_all(ctx: &Context) {
             assert_eq!(ctx.store.get_run(&Scope::System, &two).await.unwrap(), rows.1, "{what}");
             assert_eq!(ctx.store.get_run(&Scope::System, &three).await.unwrap(), None, "{what}");
             assert_eq!(ctx.store.get_timer(&one).await.unwrap(), None, "{what}");
-            assert_eq!(ctx.store.claim_queue("node", 1, 10).await.unwrap(), [], "{what}");
+            assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1, 10)).await.unwrap(), [], "{what}");
             assert_eq!(ctx.store.get_dispatch("inv_1/a/1").await.unwrap(), None, "{what}");
             assert_eq!(ctx.store.snapshot_at(&Scope::System, &one, 9).await.unwrap(), None, "{what}");
             assert_eq!(ctx.store.cursor("projector").await.unwrap(), None, "{what}");
@@ -137,7 +137,7 @@ pub(super) async fn an_undone_change_restores_what_was_there(ctx: &Context) {
     assert_eq!((row.state.as_str(), row.channel), ("pending", None));
     let snapshot = ctx.store.snapshot_at(&Scope::System, &one, 2).await.unwrap().unwrap();
     assert_eq!(snapshot.state, "{\"of\":\"full_stream\"}");
-    assert_eq!(ctx.store.claim_queue("node", 1_000, 10).await.unwrap().len(), 1);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1_000, 10)).await.unwrap().len(), 1);
 }
 
 pub(super) async fn fence_and_authority_are_judged_before_any_stream(ctx: &Context) {

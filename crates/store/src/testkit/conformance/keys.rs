@@ -1,7 +1,7 @@
 //! Idempotency keys: what a repeated append is answered, in whole and in part.
 
 use super::Context;
-use crate::dispatch::DispatchChange;
+use crate::dispatch::{DispatchChange, QueueClaim};
 use crate::error::Error;
 use crate::log::{Expected, KeyMode, QueueChange, StoredSnapshot, StreamAppend, TimerChange};
 use crate::runs::Scope;
@@ -60,7 +60,7 @@ pub(super) async fn a_repeated_append_writes_no_rows(ctx: &Context) {
 
     assert_eq!(ctx.store.get_run(&Scope::System, &run).await.unwrap(), before);
     assert_eq!(ctx.store.get_timer(&run).await.unwrap(), None);
-    assert_eq!(ctx.store.claim_queue("node", 1_000, 10).await.unwrap(), []);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1_000, 10)).await.unwrap(), []);
     assert_eq!(ctx.store.get_dispatch("inv_1/a/1").await.unwrap(), None);
     assert_eq!(ctx.store.snapshot_at(&Scope::System, &run, u64::MAX).await.unwrap(), None);
 }

@@ -60,6 +60,7 @@ macro_rules! __conformance_cases {
             queue {
                 claims_take_the_oldest_due;
                 tenants_take_turns_in_the_queue;
+                claims_go_on_behind_a_tenant;
                 a_lease_lasts_and_then_ends proves "ES-073";
                 a_run_is_started_by_the_holder_only proves "ES-073";
                 a_lease_can_be_given_back;

@@ -3,6 +3,7 @@
 use servo_model::Timestamp;
 
 use super::Context;
+use crate::dispatch::QueueClaim;
 use crate::error::Error;
 use crate::log::{Append, Expected, QueueChange, StreamAppend};
 use crate::testkit::fixtures::{add, fresh_event, run_id, start_stream, tenant};
@@ -15,7 +16,11 @@ async fn enqueue(ctx: &Context, run: &str, not_before: Timestamp) {
 }
 
 async fn claim(ctx: &Context, owner: &str, lease_ms: u64, limit: u32) -> Vec<String> {
-    let claimed = ctx.store.claim_queue(owner, lease_ms, limit).await.unwrap();
+    claim_after(ctx, &QueueClaim::new(owner, lease_ms, limit)).await
+}
+
+async fn claim_after(ctx: &Context, claim: &QueueClaim) -> Vec<String> {
+    let claimed = ctx.store.claim_queue(claim).await.unwrap();
     claimed.into_iter().map(|queued| queued.run_id.as_str().to_owned()).collect()
 }
 
@@ -37,7 +42,7 @@ pub(super) async fn claims_take_the_oldest_due(ctx: &Context) {
     ctx.clock.advance(1);
     enqueue(ctx, "inv_4", ctx.clock.now()).await;
 
-    let first = ctx.store.claim_queue("a", 60_000, 1).await.unwrap();
+    let first = ctx.store.claim_queue(&QueueClaim::new("a", 60_000, 1)).await.unwrap();
     assert_eq!(first.len(), 1);
     assert_eq!((first[0].run_id.as_str(), first[0].tenant.as_str()), ("inv_3", "acme"));
     assert_eq!(first[0].queued_at, first[0].not_before);
@@ -48,7 +53,7 @@ pub(super) async fn claims_take_the_oldest_due(ctx: &Context) {
     assert_eq!(claim(ctx, "a", 60_000, 10).await, ["inv_1"], "at its time");
 }
 
-/// However many of one tenant wait, and since when: each turn takes one of every tenant.
+/// However many of one tenant wait, and since when: each gets the same share, and its turns.
 pub(super) async fn tenants_take_turns_in_the_queue(ctx: &Context) {
     let enqueue = async |runs: &[String], owner: &str| {
         let queued = |run: &String| {
@@ -70,15 +75,45 @@ pub(super) async fn tenants_take_turns_in_the_queue(ctx: &Context) {
         enqueue(&quiet, "Quiet").await;
         let last = vec![format!("inv_{round}_last")];
         enqueue(&last, "last").await;
-        let first = claim(ctx, "a", 60_000_000, 5).await;
-        assert_eq!(first, [&noisy[0], &quiet[0], &last[0], &noisy[1], &quiet[1]].map(Clone::clone));
-        let second = claim(ctx, "a", 60_000_000, 4).await;
-        assert_eq!(second, [&noisy[2], &quiet[2], &noisy[3], &noisy[4]].map(Clone::clone));
-        let mut left = flood - 5;
+        let first = claim(ctx, "a", 60_000_000, 7).await;
+        assert_eq!(first, [&noisy[0], &quiet[0], &last[0], &noisy[1], &quiet[1]].map(Clone::clone), "two of each");
+        let second = claim(ctx, "a", 60_000_000, 5).await;
+        assert_eq!(second, [&noisy[2], &quiet[2], &noisy[3]].map(Clone::clone), "two of each of two tenants");
+        let mut left = flood - 4;
         while left > 0 {
             left -= claim(ctx, "a", 60_000_000, 200).await.len();
         }
         assert_eq!(claim(ctx, "a", 1, 1).await, [""; 0]);
+    }
+}
+
+/// Whoever asks on behind the last tenant sees everybody's oldest, however many tenants there are.
+pub(super) async fn claims_go_on_behind_a_tenant(ctx: &Context) {
+    let tenants = ["A", "b", "c", "d", "e"];
+    // More than are ever sorted at once, and then so few that they are.
+    for (round, each) in [("x", 120), ("y", 2)] {
+        for owner in tenants {
+            let queued = |n: usize| {
+                let mut stream = start_stream(&run_id(&format!("inv_{round}_{owner}_{n:03}")), &tenant(owner));
+                stream.queue = QueueChange::Put { not_before: ctx.clock.now() };
+                stream
+            };
+            for first in (0..each).step_by(40) {
+                let streams = (first..each.min(first + 40)).map(queued).collect();
+                ctx.store.append(Append { streams, ..Append::default() }).await.unwrap();
+            }
+        }
+        let mut ask = QueueClaim::new("a", 60_000_000, 2);
+        let mut seen = Vec::new();
+        for after in [None, Some("b"), Some("d"), Some("e")] {
+            ask.after = after.map(tenant);
+            seen.push(claim_after(ctx, &ask).await);
+        }
+        let oldest = |owner: &str, n: usize| format!("inv_{round}_{owner}_{n:03}");
+        let pair = |a: &str, b: &str| vec![oldest(a, 0), oldest(b, 0)];
+        assert_eq!(seen, [pair("A", "b"), pair("c", "d"), vec![oldest("e", 0), oldest("e", 1)], vec![]]);
+        ask = QueueClaim::new("a", 60_000_000, 1_000);
+        while !claim_after(ctx, &ask).await.is_empty() {}
     }
 }
 
@@ -149,7 +184,7 @@ pub(super) async fn queueing_again_replaces_the_row(ctx: &Context) {
     assert_eq!(claim(ctx, "b", 60_000, 10).await, [""; 0]);
     let queued_at = ctx.clock.now();
     ctx.clock.advance(5);
-    let claimed = ctx.store.claim_queue("b", 60_000, 10).await.unwrap();
+    let claimed = ctx.store.claim_queue(&QueueClaim::new("b", 60_000, 10)).await.unwrap();
     assert_eq!(claimed.len(), 1, "the old lease went with the old row");
     assert_eq!((claimed[0].queued_at, claimed[0].not_before), (queued_at, ctx.clock.now()));
 }

@@ -7,6 +7,7 @@ use servo_model::{RunId, Timestamp};
 
 use super::Context;
 use super::dispatch::{change, deliver, fail, notify, queue};
+use crate::dispatch::QueueClaim;
 use crate::error::Error;
 use crate::log::{Expected, QueueChange, StoredSnapshot, TimerChange};
 use crate::position::Position;
@@ -87,7 +88,7 @@ async fn assert_one_left(ctx: &Context) {
     assert_eq!(ctx.store.dead_letters(Position::START, 10).await.unwrap().len(), 1);
     assert_eq!(ctx.store.alerts(&Scope::System, 10).await.unwrap().len(), 1);
     assert_eq!(ctx.store.due_timers(10).await.unwrap().due.len(), 1);
-    assert_eq!(ctx.store.claim_queue("node", 1, 10).await.unwrap().len(), 1);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1, 10)).await.unwrap().len(), 1);
     assert_eq!(ctx.sequences(&run_id("inv_keep")).await, [1, 2]);
 }
 
@@ -221,7 +222,7 @@ pub(super) async fn quarantine_sets_a_run_aside(ctx: &Context) {
     assert_eq!(ctx.sequences(&run).await, [1, 2], "the log stays");
     let due: Vec<_> = ctx.store.due_timers(10).await.unwrap().due.into_iter().map(|timer| timer.run_id).collect();
     assert_eq!(due, [run_id("inv_keep")]);
-    assert_eq!(ctx.store.claim_queue("node", 1, 10).await.unwrap().len(), 1);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1, 10)).await.unwrap().len(), 1);
     assert!(ctx.store.open_dispatches(9, &tenant("acme"), None, 10).await.unwrap().iter().all(|row| row.run_id != run));
 
     // A later row of the run does not lift it.

@@ -5,7 +5,7 @@ use servo_model::alert::AlertCode;
 
 use super::Context;
 use super::alerts::alert;
-use crate::dispatch::DispatchChange;
+use crate::dispatch::{DispatchChange, QueueClaim};
 use crate::error::Error;
 use crate::log::{Append, Expected, QueueChange, StoredSnapshot, TimerChange};
 use crate::runs::{RunQuery, RunRow, Scope};
@@ -74,7 +74,7 @@ pub(super) async fn a_foreign_run_cannot_be_written(ctx: &Context) {
     assert_eq!(ctx.store.snapshot_at(&Scope::System, &run, 9).await.unwrap(), None, "kept nowhere");
     assert_eq!(ctx.store.get_timer(&run).await.unwrap(), None);
     assert_eq!(ctx.store.get_dispatch("r").await.unwrap(), None);
-    assert_eq!(ctx.store.claim_queue("node", 1, 10).await.unwrap(), []);
+    assert_eq!(ctx.store.claim_queue(&QueueClaim::new("node", 1, 10)).await.unwrap(), []);
     assert_eq!(ctx.events(&run).await, [known]);
     let row = ctx.store.get_run(&Scope::System, &run).await.unwrap().unwrap();
     assert_eq!(row.tenant, acme);

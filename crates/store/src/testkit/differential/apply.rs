@@ -132,7 +132,7 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
 /// Work, relay and maintenance.
 async fn apply_rows(op: &Op, store: &dyn Store, places: &[Position]) -> Answer {
     match op {
-        Op::ClaimQueue { owner, lease_ms, limit } => Answer::of(store.claim_queue(owner, *lease_ms, *limit).await),
+        Op::ClaimQueue { claim } => Answer::of(store.claim_queue(claim).await),
         Op::ReleaseQueue { run_id, owner, not_before } => {
             Answer::of(store.release_queue(run_id, owner, *not_before).await)
         }

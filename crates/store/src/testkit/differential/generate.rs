@@ -17,7 +17,7 @@ use super::Follower;
 use super::apply::Answer;
 use super::op::{Cursor, Note, Op, Place};
 use crate::Store;
-use crate::dispatch::DispatchHeads;
+use crate::dispatch::{DispatchHeads, QueueClaim};
 use crate::lease::Fence;
 use crate::log::StoredSnapshot;
 use crate::relay::NewAlert;
@@ -54,9 +54,9 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn note(&mut self, op: &Op, answer: &Answer) {
-        let Op::ClaimQueue { owner, .. } = op else { return };
+        let Op::ClaimQueue { claim } = op else { return };
         for run in RUNS.iter().filter(|run| answer.text.contains(&format!("run_id: {run:?}"))) {
-            self.claims.insert(run_id(run), owner.clone());
+            self.claims.insert(run_id(run), claim.owner.clone());
         }
     }
 }
@@ -279,8 +279,9 @@ async fn other(world: &mut World<'_>) -> Op {
         }
         9 => Op::CountActive { tenant: world.any_tenant(), most: world.limit() },
         10 | 11 => {
+            let after = if world.rng.one_in(3) { Some(world.any_tenant()) } else { None };
             let (owner, lease_ms) = (world.owner(), 5 + world.rng.below(200));
-            Op::ClaimQueue { owner, lease_ms, limit: world.limit() }
+            Op::ClaimQueue { claim: QueueClaim { owner, lease_ms, after, limit: world.limit() } }
         }
         12 => {
             let claimed = world.memory.claims.keys().next().cloned();

@@ -9,7 +9,7 @@ use servo_model::{EventId, RunId, TenantId, Timestamp};
 use super::entrypoints::EntrypointOp;
 use super::functions::FunctionOp;
 use super::identity::IdentityOp;
-use crate::dispatch::DispatchHeads;
+use crate::dispatch::{DispatchHeads, QueueClaim};
 use crate::lease::Fence;
 use crate::log::{Append, StoredEvent, StoredSnapshot};
 use crate::position::Position;
@@ -82,9 +82,7 @@ pub(super) enum Op {
         plan_id: String,
     },
     ClaimQueue {
-        owner: String,
-        lease_ms: u64,
-        limit: u32,
+        claim: QueueClaim,
     },
     ReleaseQueue {
         run_id: RunId,

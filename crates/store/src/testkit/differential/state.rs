@@ -8,6 +8,7 @@ use super::functions::{FUNCTIONS, function};
 use super::generate::{CURSORS, REQUESTS, RUNS, TENANTS, request_ids};
 use crate::Store;
 use crate::audit::AuditQuery;
+use crate::dispatch::QueueClaim;
 use crate::entrypoints::EntrypointQuery;
 use crate::position::Position;
 use crate::runs::{RunQuery, Scope};
@@ -88,7 +89,7 @@ pub(super) async fn visible(store: &dyn Store, clock: &ManualClock, places: &[Po
     let notes = notes.map(|rows| rows.iter().map(|row| note_text(row, places)).collect::<Vec<_>>());
     let timers = store.due_timers(1_000).await;
     let leases = store.break_leases().await;
-    let queue = store.claim_queue("auditor", 1, 1_000).await;
+    let queue = store.claim_queue(&QueueClaim::new("auditor", 1, 1_000)).await;
     clock.advance(-FAR_MS);
     tell("outbox".to_owned(), format!("{notes:?}"));
     tell("timers".to_owned(), format!("{timers:?}"));
