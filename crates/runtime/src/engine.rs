@@ -27,6 +27,7 @@ use servo_store::{Fence, Scope, Store};
 use crate::clock::Clock;
 use crate::config::RuntimeConfig;
 use crate::ids::Ids;
+use crate::loops::direct::Direct;
 use crate::loops::inflight::InFlight;
 use crate::wake::Wake;
 
@@ -103,6 +104,8 @@ pub(crate) struct Inner {
     cache: Cache,
     offset: now::Offset,
     admissions: Admissions,
+    /// The way of new runs past the backlog.
+    direct: Direct,
 }
 
 impl std::fmt::Debug for Engine {
@@ -134,6 +137,7 @@ impl Engine {
             cache,
             offset: now::Offset::default(),
             admissions: Admissions::default(),
+            direct: Direct::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -164,6 +168,10 @@ impl Engine {
 
     pub fn shutdown(&self) -> &crate::Shutdown {
         &self.inner.shutdown
+    }
+
+    pub(crate) fn direct(&self) -> &Direct {
+        &self.inner.direct
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {

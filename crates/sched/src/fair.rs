@@ -82,6 +82,16 @@ impl<K: Ord + Clone, T> Fair<K, T> {
         }
     }
 
+    /// A slot for work that is not in here. False if any waits, or there is no slot for this tenant.
+    pub fn occupy(&mut self, key: &K) -> bool {
+        if self.waiting > 0 || !self.has_slot() || !self.has_room(key) {
+            return false;
+        }
+        self.lanes.entry(key.clone()).or_default().busy += 1;
+        self.busy += 1;
+        true
+    }
+
     /// A slot is free again.
     pub fn release(&mut self, key: &K) {
         let Some(lane) = self.lanes.get_mut(key) else { return };

@@ -1,7 +1,7 @@
 //! From the machine's actions to rows and wake-ups.
 
 use servo_machine::Action;
-use servo_model::{RunId, RunState, Timestamp};
+use servo_model::{RunId, RunState, StepId, Timestamp};
 use servo_store::StreamAppend;
 use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::log::QueueChange;
@@ -17,7 +17,7 @@ impl Engine {
             (None, Some(execution)) => execution.head.start.function.as_str(),
             (None, None) => "",
         };
-        let request = |step_id: &servo_model::StepId, attempt: u32| {
+        let request = |step_id: &StepId, attempt: u32| {
             let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
             (step.request_id(&order.run_id), step)
         };
@@ -64,6 +64,7 @@ impl Engine {
         let wake = &self.inner.wake;
         for action in actions {
             match action {
+                Action::Dispatch { step_id, attempt } if is_handed_out(actions, step_id, *attempt) => {}
                 Action::Dispatch { .. } | Action::Spawn(_) => wake.dispatch.notify_one(),
                 Action::Enqueue { .. } => wake.queue.notify_one(),
                 Action::CancelInFlight => self.inner.in_flight.cancel_run(run_id),
@@ -80,6 +81,12 @@ impl Engine {
             wake.log_grew();
         }
     }
+}
+
+/// Whether a dispatch is handed out by the same append.
+fn is_handed_out(actions: &[Action], step: &StepId, number: u32) -> bool {
+    let is_it = |action: &Action| matches!(action, Action::Notify { step_id, attempt } if step_id == step && *attempt == number);
+    actions.iter().any(is_it)
 }
 
 /// Leaves out what would end dispatches that are not there.

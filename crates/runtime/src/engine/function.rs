@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use servo_canon::Digest;
-use servo_machine::{Command, StartExecution, admit, decide};
-use servo_model::{RunId, RunState, TenantId};
+use servo_machine::{Admission, Command, Decision, StartExecution, admit, decide};
+use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::Scope;
 use servo_store::error::Retry;
 
 use super::{Engine, Error, Hot, Order};
+use crate::loops::direct::First;
 
 impl Engine {
     /// The run, and whether this call has made it.
@@ -38,32 +39,78 @@ impl Engine {
             start.start.name = run_id.to_string();
         }
         let digest = start.request_digest;
+        let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
+        let function = start.start.function.clone();
         let command = Command::StartExecution(Box::new(start));
         let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, "engine");
         order.request_key = request_key;
+        let mut first = None;
+        if let Some(reserved) = reserved {
+            let (fence, owner) = (reserved.fence(), reserved.owner());
+            if let Some((begun, invoke)) = reserved.first(&run_id, &tenant, &function) {
+                (order.fence, order.emitted_by) = (Some(fence), owner);
+                order.commands.push(invoke);
+                first = Some(begun);
+            }
+        }
         let slot = self.inner.cache.slot(&run_id);
         let mut hot = slot.lock().await;
-        let mut failures = 0;
+        let (mut failures, mut in_doubt) = (0, false);
         loop {
-            let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
+            let decision = self.decide_start(&order, now)?;
             let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
             match self.commit(&order, &mut hot, empty, decision, now).await {
-                // The second from a try whose outcome was unknown: the id is random, so nobody else can have made it.
-                Ok(_)
-                | Err(Error::Store(servo_store::Error::RunExists { .. } | servo_store::Error::Conflict { .. })) => {
+                Ok(_) => {
+                    if let (Some(first), Some(known)) = (first, hot.as_ref()) {
+                        first.begin(&known.state);
+                    }
                     return Ok((run_id, true));
                 }
-                Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) => {
+                // Not ours to begin any more: it takes its turn.
+                Err(Error::Store(servo_store::Error::Fenced { .. })) if first.is_some() => {
+                    first.take().into_iter().for_each(First::lose);
+                    order.fence = None;
+                    order.commands.truncate(1);
+                }
+                Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) if earlier != run_id => {
+                    first.into_iter().for_each(First::forget);
                     drop(hot);
                     return self.started_earlier(&tenant, earlier, digest).await;
                 }
+                // From a try whose outcome was unknown: the id is random, so nobody else can have made it.
+                Err(Error::Store(
+                    servo_store::Error::RunExists { .. }
+                    | servo_store::Error::RequestExists { .. }
+                    | servo_store::Error::Conflict { .. },
+                )) => {
+                    return Ok((run_id, true));
+                }
                 Err(Error::Store(error)) if error.retry() == Retry::Later && failures < 2 => {
+                    in_doubt |= error.may_have_happened();
                     failures += 1;
                     self.back_off(failures).await?;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if !in_doubt && !matches!(&error, Error::Store(error) if error.may_have_happened()) {
+                        first.into_iter().for_each(First::forget);
+                    }
+                    return Err(error);
+                }
             }
         }
+    }
+
+    /// The run's start and, where it is begun at once, its first invocation.
+    fn decide_start(&self, order: &Order, now: Timestamp) -> Result<Decision, Error> {
+        let policy = &self.inner.config.policy;
+        let mut decision = decide(None, &order.commands[0], policy, now)?;
+        if let Some(invoke) = order.commands.get(1) {
+            let started = self.record(order, RunState::new(order.run_id.clone()), &decision, now).0;
+            let begun = decide(Some(&started), invoke, policy, now)?;
+            decision.facts.extend(begun.facts);
+            decision.actions.extend(begun.actions);
+        }
+        Ok(decision)
     }
 
     /// The same call again gets the same run; another payload under the same name is a mistake.

@@ -13,6 +13,7 @@ use super::attempt::{self, Attempt};
 use super::authority::Authority;
 use super::compensation;
 use super::concurrency::{Concurrency, Place};
+use super::direct::Direct;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
 use super::join;
@@ -93,12 +94,14 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
     let slots = Slots::new(&engine.config().dispatch);
     let mut waiting = Waiting::new(engine.clone(), slots.clone(), workshop.concurrency.clone());
     let (poll, hint) = (engine.config().poll(), &engine.wake().dispatch);
+    let quiet = Direct::open(workshop.clone(), slots.clone(), tasks.clone());
     while !engine.shutdown().is_triggered() {
         match turn(&workshop, &mut waiting, &slots).await {
             Ok(Some(work)) => hand_out(&workshop, &tasks, work),
             // More is to be read before it is known whether there is anything.
             Ok(None) if waiting.is_unfinished() => {}
             Ok(None) => {
+                quiet.set(!waiting.wants_slots());
                 tokio::select! {
                     biased;
                     () = engine.shutdown().triggered() => return,
@@ -106,6 +109,7 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
                     () = slots.freed(), if waiting.wants_slots() => {}
                     () = engine.clock().sleep(poll) => waiting.hint(),
                 }
+                quiet.set(false);
             }
             Err(error) => {
                 tracing::warn!(%error, "open dispatches could not be read");

@@ -19,6 +19,7 @@ use servo_model::execution::Execution;
 use servo_model::function::FunctionSpec;
 use servo_model::invocation::EntrypointKind;
 use servo_model::operation::ErrorObject;
+use servo_store::error::Retry;
 use servo_store::{DispatchRow, Fence, Scope};
 use servo_wire::lambda::{DurableExecutionInvocationOutput, InvocationStatus};
 
@@ -44,7 +45,7 @@ pub(crate) struct Invocation {
 }
 
 /// What the recorded invocation is to be called with.
-struct Prepared {
+pub(crate) struct Prepared {
     payload: String,
     function: String,
     version: String,
@@ -73,8 +74,7 @@ pub(crate) async fn run(invocation: Invocation) {
             return;
         }
     };
-    let Some((answer, used)) = invocation.call(&request_id, prepared).await else { return };
-    invocation.report(answer, used).await;
+    invocation.go_on(&request_id, prepared).await;
 }
 
 impl Invocation {
@@ -82,7 +82,7 @@ impl Invocation {
         self.executions.engine()
     }
 
-    fn request_id(&self) -> String {
+    pub(super) fn request_id(&self) -> String {
         self.engine().ids().event_id(self.engine().now()).to_string()
     }
 
@@ -123,11 +123,7 @@ impl Invocation {
             Ok(outcome) => Ok(outcome.view),
             Err(Error::Refused(_)) => {
                 // Recorded after all, by a try whose answer was lost?
-                let ours = |state: &RunState| {
-                    let running = state.execution.as_ref().and_then(|execution| execution.head.invocation.as_ref());
-                    let ours = running.is_some_and(|running| running.request_id == request_id);
-                    ours.then(|| self.prepare(state)).flatten()
-                };
+                let ours = |state: &RunState| self.prepare_if_ours(state, request_id);
                 let prepared = self.engine().view(&Scope::System, &self.row.run_id, ours).await?;
                 if prepared.is_none() {
                     self.withdraw(&commands[0]).await;
@@ -148,7 +144,36 @@ impl Invocation {
         }
     }
 
-    fn prepare(&self, state: &RunState) -> Option<Prepared> {
+    /// What an invocation is called with that is recorded and still wanted; the store may have to be asked more than once.
+    /// An error if there is no such run.
+    pub(super) async fn recorded(&self, request_id: &str) -> Result<Option<Prepared>, Error> {
+        let mut failures = 0;
+        loop {
+            let ours = |state: &RunState| self.prepare_if_ours(state, request_id);
+            match self.engine().view(&Scope::System, &self.row.run_id, ours).await {
+                Err(Error::Store(error)) if error.retry() == Retry::Later => {
+                    failures += 1;
+                    self.engine().back_off(failures).await?;
+                }
+                Err(Error::Quarantined(_)) => return Ok(None),
+                seen => return seen,
+            }
+        }
+    }
+
+    fn prepare_if_ours(&self, state: &RunState, request_id: &str) -> Option<Prepared> {
+        let running = state.execution.as_ref().and_then(|execution| execution.head.invocation.as_ref());
+        let ours = running.is_some_and(|running| running.request_id == request_id);
+        ours.then(|| self.prepare(state)).flatten()
+    }
+
+    /// Calls the handler and records its answer.
+    pub(super) async fn go_on(&self, request_id: &str, prepared: Prepared) {
+        let Some((answer, used)) = self.call(request_id, prepared).await else { return };
+        self.report(answer, used).await;
+    }
+
+    pub(super) fn prepare(&self, state: &RunState) -> Option<Prepared> {
         let execution = state.execution.as_deref()?;
         let start = &execution.head.start;
         let payload = if start.durable {

@@ -52,6 +52,12 @@ impl Slots {
         Some((row, Slot { slots: self.clone(), tenant }))
     }
 
+    /// A slot for work that does not wait, if none does and there is one.
+    pub(crate) fn occupy(&self, tenant: &TenantId) -> Option<Slot> {
+        let taken = self.lock().occupy(tenant);
+        taken.then(|| Slot { slots: self.clone(), tenant: tenant.clone() })
+    }
+
     /// Ready when a slot was given back since the last time.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;

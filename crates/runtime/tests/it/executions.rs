@@ -1,6 +1,7 @@
 //! Durable executions under the simulator: the real engine and its loops, handlers in the test's own process, virtual time.
 
 mod chained;
+mod direct;
 pub(crate) mod handler;
 mod history;
 mod lifecycle;

@@ -101,3 +101,21 @@ fn forgetting_what_waits_keeps_the_slots() {
     fair.release(&'a');
     assert_eq!(fair.take(), Some(('b', 2)));
 }
+
+#[test]
+fn a_slot_past_the_order_is_given_only_where_nobody_waits() {
+    let mut fair: Fair<char, usize> = Fair::new(3, shares(&[('a', 1, Some(1))]));
+    assert!(fair.occupy(&'a'));
+    assert!(!fair.occupy(&'a'), "it has all it may have");
+    assert!(fair.occupy(&'b'));
+    crowd(&mut fair, "c");
+    assert!(!fair.occupy(&'b'), "another waits");
+    assert_eq!(fair.take(), Some(('c', 0)));
+    assert!(!fair.occupy(&'b'), "no slot is left");
+    fair.release(&'b');
+    assert!(fair.occupy(&'d'));
+    for key in ['a', 'c', 'd'] {
+        fair.release(&key);
+    }
+    assert_eq!(fair.busy(), 0);
+}

@@ -20,10 +20,67 @@ macro_rules! columns {
     };
 }
 
-pub(crate) fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change: DispatchChange) -> Result<(), Fault> {
+pub(crate) fn change_all(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    tenant: &TenantId,
+    changes: Vec<DispatchChange>,
+    is_new: bool,
+) -> Result<(), Fault> {
+    let mut changes = changes.into_iter().peekable();
+    while let Some(change) = changes.next() {
+        if let Some(notify) = changes.next_if(|next| is_begun(&change, next)) {
+            begin(tx, run_id, tenant, (change, notify), is_new)?;
+        } else {
+            self::change(tx, run_id, tenant, change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the changes are of dispatches that are new, so that none can be refused.
+pub(crate) fn only_begins(changes: &[DispatchChange]) -> bool {
+    let mut before = None;
+    changes.iter().all(|change| {
+        let known = matches!(change, DispatchChange::Queue { .. })
+            || before.is_some_and(|before: &DispatchChange| is_begun(before, change));
+        before = Some(change);
+        known
+    })
+}
+
+/// A dispatch that is handed out with what queues it.
+fn is_begun(queued: &DispatchChange, next: &DispatchChange) -> bool {
+    matches!((queued, next), (DispatchChange::Queue { request_id: queued, .. },
+        DispatchChange::Notify { request_id: notified, .. }) if queued == notified)
+}
+
+/// Both at once, so that the index of what is pending never meets it.
+fn begin(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    tenant: &TenantId,
+    (queue, notify): (DispatchChange, DispatchChange),
+    is_new: bool,
+) -> Result<(), Fault> {
+    if let DispatchChange::Queue { request_id, target, step } = &queue
+        && let DispatchChange::Notify { channel, epoch, .. } = &notify
+        && insert(tx, run_id, tenant, (request_id, target, step.as_ref()), Some((channel, *epoch)))?
+    {
+        return Ok(());
+    }
+    // The dispatch was there. What a new run brings is not taken back alone, so it must not be refused from here on.
+    if is_new {
+        return Err(corrupt(format!("run {run_id} is new and has a dispatch")).into());
+    }
+    change(tx, run_id, tenant, queue)?;
+    change(tx, run_id, tenant, notify)
+}
+
+fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change: DispatchChange) -> Result<(), Fault> {
     match change {
         DispatchChange::Queue { request_id, target, step } => {
-            add(tx, run_id, tenant, &request_id, &target, step.as_ref())
+            insert(tx, run_id, tenant, (&request_id, &target, step.as_ref()), None).map(|_| ())
         }
         DispatchChange::Notify { request_id, channel, epoch } => {
             let sql = "UPDATE dispatches SET state = 'notified', changed_at = ?2, channel = ?3, epoch = ?4 \
@@ -60,16 +117,17 @@ pub(crate) fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change:
     }
 }
 
-fn add(
+/// A dispatch that waits, or one that is handed out already, over a channel and under an epoch. False if it was there.
+fn insert(
     tx: &mut Tx<'_>,
     run_id: &RunId,
     tenant: &TenantId,
-    request_id: &str,
-    target: &str,
-    step: Option<&DispatchStep>,
-) -> Result<(), Fault> {
-    let sql = "INSERT INTO dispatches (request_id, run_id, tenant_id, target, step_id, logical_attempt, state, epoch, \
-               queued_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', 0, ?7, ?7) ON CONFLICT DO NOTHING";
+    (request_id, target, step): (&str, &str, Option<&DispatchStep>),
+    notified: Option<(&str, u64)>,
+) -> Result<bool, Fault> {
+    let sql = "INSERT INTO dispatches (request_id, run_id, tenant_id, target, step_id, logical_attempt, state, channel, \
+               epoch, queued_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT DO NOTHING";
+    let state = if notified.is_some() { DispatchState::Notified } else { DispatchState::Pending };
     let added = tx.conn.prepare_cached(sql)?.execute(params![
         request_id,
         run_id.as_str(),
@@ -77,12 +135,15 @@ fn add(
         target,
         step.map(|step| step.step_id.as_str()),
         step.map(|step| step.logical_attempt),
+        state.as_str(),
+        notified.map(|(channel, _)| channel),
+        int(notified.map_or(0, |(_, epoch)| epoch)),
         tx.now.as_millis(),
     ])?;
     if added > 0 {
-        tx.count(DispatchState::Pending, 1);
+        tx.count(state, 1);
     }
-    Ok(())
+    Ok(added > 0)
 }
 
 /// Counts a move that was made, or says why it was not.

@@ -48,7 +48,8 @@ pub(crate) fn nature(append: &Append, limits: &Limits) -> Nature {
         let one = stream.events.len() <= 1;
         let new = stream.expected == Expected::New && stream.events.len() as u64 <= limits.events_per_run_max;
         let leased = matches!(&stream.queue, QueueChange::Remove { leased_by: Some(_) });
-        (one || new) && !leased && stream.dispatches.is_empty()
+        let open = stream.expected == Expected::New && dispatch::only_begins(&stream.dispatches);
+        (one || new) && !leased && (open || stream.dispatches.is_empty())
     };
     let may_fail_late = append.authority.is_some() || append.streams.len() > 1 || !append.streams.iter().all(plain);
     Nature { bytes, may_fail_late }
@@ -109,9 +110,7 @@ fn append_stream(
     if let Some(snapshot) = snapshot {
         insert_snapshot(tx.conn, &run_id, &snapshot)?;
     }
-    for change in dispatches {
-        dispatch::change(tx, &run_id, &tenant, change)?;
-    }
+    dispatch::change_all(tx, &run_id, &tenant, dispatches, is_new)?;
     Ok(StreamOutcome { events })
 }
 

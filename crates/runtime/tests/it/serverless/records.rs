@@ -94,6 +94,7 @@ fn fields_follow_each_turn_of_a_run() {
     let failed = bed.until(&id, S::Failed);
     assert!(failed.error.is_some() && failed.timestamps.finished_at.is_some());
     fails.store(false, Ordering::SeqCst);
+    bed.world.pass(Duration::from_secs(1));
     let queued = bed.control(&id, Action::Retry).unwrap();
     let clean = |record: &InvocationRecord| record.error.is_none() && record.timestamps.finished_at.is_none();
     assert!(clean(&queued) && queued.timestamps.started_at.is_none());

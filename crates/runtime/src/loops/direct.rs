@@ -1,0 +1,211 @@
+//! Where nothing waits, a new run of a function does not go through the backlog: its start and its first invocation are one
+//! append, and the node that recorded them calls the handler.
+//!
+//! Its dispatch is a row like any other, notified from the first moment on: after a crash the next holder of the authority
+//! finds it and goes on. Whoever could be overtaken sends everybody through the backlog: as soon as one dispatch waits,
+//! nothing is begun here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use servo_machine::{Command, ExecutionCommand, StartExecution};
+use servo_model::contract::DispatchState;
+use servo_model::execution::HANDLER;
+use servo_model::{RunId, RunState, StepId, TenantId};
+use servo_store::dispatch::DispatchStep;
+use servo_store::{DispatchRow, Fence};
+
+use super::authority;
+use super::concurrency::Place;
+use super::dispatcher::Workshop;
+use super::invocation::{Invocation, Prepared};
+use super::slots::{Slot, Slots};
+use crate::engine::{Engine, Error};
+use crate::tasks::Tasks;
+
+/// How often a run is looked for that may have been recorded: some seconds in all.
+const LOOKS: u32 = 8;
+
+/// The way past the backlog; closed until the dispatcher runs and after it has ended.
+#[derive(Default)]
+pub(crate) struct Direct(Mutex<Option<Open>>);
+
+#[derive(Clone)]
+struct Open {
+    workshop: Workshop,
+    slots: Slots,
+    tasks: Tasks,
+    /// Whether the dispatcher knows of nothing that waits.
+    is_quiet: Arc<AtomicBool>,
+}
+
+/// The dispatcher's end of it. Closes the way when the dispatcher ends, however it ends.
+pub(crate) struct Quiet {
+    engine: Engine,
+    is_quiet: Arc<AtomicBool>,
+}
+
+/// A slot and all else that the first invocation of a run needs; given back when dropped.
+pub(crate) struct Reserved {
+    open: Open,
+    slot: Slot,
+    place: Place,
+    fence: Fence,
+}
+
+/// An invocation that is being recorded. Unless something else is said of it, it is in doubt when it is dropped: whoever
+/// started the run may have gone away while the store was writing.
+pub(crate) struct First(Option<Doing>);
+
+struct Doing {
+    tasks: Tasks,
+    invocation: Invocation,
+    request_id: String,
+    held: (Slot, Place),
+}
+
+impl Direct {
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn open(workshop: Workshop, slots: Slots, tasks: Tasks) -> Quiet {
+        let (engine, is_quiet) = (workshop.executions.engine().clone(), Arc::new(AtomicBool::new(false)));
+        *engine.direct().lock() = Some(Open { workshop, slots, tasks, is_quiet: is_quiet.clone() });
+        Quiet { engine, is_quiet }
+    }
+
+    /// `None` where the run has to take its turn. So has every run of a function that may have only so many: those that
+    /// wait for a place are not looked at all the time.
+    pub(crate) fn reserve(&self, start: &StartExecution) -> Option<Reserved> {
+        if start.start.max_concurrent.is_some() {
+            return None;
+        }
+        let open = self.lock().clone()?;
+        if !open.is_quiet.load(Ordering::Acquire) {
+            return None;
+        }
+        let engine = open.workshop.executions.engine();
+        let fence = open.workshop.authority.fence(engine.now())?;
+        let tenant = &start.context.tenant_id;
+        let slot = open.slots.occupy(tenant)?;
+        let mut place = open.workshop.concurrency.take(tenant, &start.start.function)?;
+        place.enter(None).then(|| Reserved { open: open.clone(), slot, place, fence })
+    }
+}
+
+impl Quiet {
+    pub(crate) fn set(&self, is_quiet: bool) {
+        self.is_quiet.store(is_quiet, Ordering::Release);
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        *self.engine.direct().lock() = None;
+    }
+}
+
+impl Reserved {
+    pub(crate) fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    pub(crate) fn owner(&self) -> String {
+        self.open.workshop.authority.owner().to_owned()
+    }
+
+    /// The invocation to record behind the run's start. `None` if the dispatch is in flight, which a new one never is.
+    pub(crate) fn first(self, run_id: &RunId, tenant: &TenantId, function: &str) -> Option<(First, Command)> {
+        let Self { open, slot, place, fence } = self;
+        let Workshop { executions, authority, handlers, .. } = open.workshop.clone();
+        let engine = executions.engine().clone();
+        let now = engine.now();
+        let step = DispatchStep { step_id: StepId::parse(HANDLER).ok()?, logical_attempt: 1 };
+        let row = DispatchRow {
+            request_id: step.request_id(run_id),
+            run_id: run_id.clone(),
+            tenant: tenant.clone(),
+            target: function.to_owned(),
+            step: Some(step),
+            state: DispatchState::Notified,
+            channel: Some(authority.owner().to_owned()),
+            reason: None,
+            epoch: fence.epoch,
+            queued_at: now,
+            changed_at: now,
+        };
+        let registered = engine.in_flight().register(&row.request_id, run_id, now)?;
+        let invocation = Invocation { executions, authority, handlers, row, invocation: 1, fence, registered };
+        let request_id = invocation.request_id();
+        let invoke = ExecutionCommand::Invoke { invocation: 1, request_id: request_id.clone() };
+        let doing = Doing { tasks: open.tasks, invocation, request_id, held: (slot, place) };
+        Some((First(Some(doing)), Command::Execution(Box::new(invoke))))
+    }
+}
+
+impl First {
+    /// It is recorded, and this is the state: calls the handler.
+    pub(crate) fn begin(mut self, state: &RunState) {
+        crate::metrics::handed_out(Duration::ZERO);
+        if let Some(doing) = self.0.take() {
+            let prepared = doing.invocation.prepare(state);
+            doing.spawn(prepared);
+        }
+    }
+
+    /// It is not recorded, and will not be.
+    pub(crate) fn forget(mut self) {
+        self.0 = None;
+    }
+
+    /// It was refused, because another node has the authority.
+    pub(crate) fn lose(mut self) {
+        if let Some(Doing { invocation, .. }) = self.0.take() {
+            invocation.authority.lost(invocation.fence.epoch);
+        }
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        if let Some(doing) = self.0.take() {
+            doing.spawn(None);
+        }
+    }
+}
+
+impl Doing {
+    fn spawn(self, prepared: Option<Prepared>) {
+        let Self { tasks, invocation, request_id, held } = self;
+        tasks.spawn("attempt", async move {
+            let prepared = match prepared {
+                Some(prepared) => Some(prepared),
+                None => doubt(&invocation, &request_id).await,
+            };
+            if let Some(prepared) = prepared {
+                invocation.go_on(&request_id, prepared).await;
+            }
+            drop(held);
+        });
+    }
+}
+
+/// Looks for an invocation of which nobody knows whether it is recorded. If it is not there after a while, it still may come,
+/// by a write that is on its way. So the authority is given up and asked for again: that write is refused from then on, or
+/// what it wrote is found by its epoch.
+async fn doubt(invocation: &Invocation, request_id: &str) -> Option<Prepared> {
+    let engine = invocation.executions.engine();
+    for looks in 1..=LOOKS {
+        match invocation.recorded(request_id).await {
+            Ok(prepared) => return prepared,
+            Err(Error::Store(servo_store::Error::NotFound)) => engine.back_off(looks).await.ok()?,
+            Err(_) => break,
+        }
+    }
+    tracing::warn!(run_id = %invocation.row.run_id, "nobody knows whether a run was recorded; the authority is asked for again");
+    authority::resign(engine, &invocation.authority).await;
+    engine.wake().authority.notify_one();
+    None
+}
