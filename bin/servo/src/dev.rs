@@ -1,17 +1,29 @@
 //! `servo dev`: the same server on loopback with SQLite, the mock engine and something to see.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+pub(crate) mod flags;
+mod line;
+mod live;
+pub(crate) mod printer;
 
-use servo_cli::args::DevArgs;
-use servo_cli::{Failure, exit};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use servo_cli::args::{DevArgs, LogFormat};
+use servo_cli::{Failure, Global, Out, exit};
+use servo_runtime::SystemClock;
 use servo_server::config::{LogLevel, StoreConfig};
 use servo_store_sqlite::SqliteStore;
 
 use crate::functions::Given;
 use crate::ready::Announcement;
+use crate::start::{Begun, Start};
 use crate::{config, dev_key, log, sample, start};
+use flags::DevFlags;
+use live::Live;
+use printer::Printer;
 
-pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &Out) -> Result<u8, Failure> {
     let mut config = config::load(None)?;
     config.server.bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     config.server.tls = None;
@@ -24,19 +36,30 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     let temporary = if args.ephemeral { Some(tempfile::tempdir().map_err(|error| failed(&error))?) } else { None };
     let data_dir = temporary.as_ref().map_or_else(|| args.data_dir.clone(), |folder| folder.path().to_owned());
     if args.reset {
-        reset(&data_dir)?;
+        reset(&data_dir, out)?;
     }
     config.store = StoreConfig::Sqlite { path: data_dir.clone() };
     let announcement = if args.ready_json {
         Announcement::Json { ephemeral: args.ephemeral }
     } else {
         let in_ci = std::env::var_os("CI").is_some();
-        Announcement::Banner { ephemeral: args.ephemeral, open: !args.no_open && !in_ci }
+        let open = !args.no_open && !in_ci;
+        Announcement::Banner { ephemeral: args.ephemeral, open }
     };
     let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    start::run(config, announcement, async |runtime, handlers, serverless| {
+    // Whoever wants JSON on stderr has a program reading it.
+    let shows_events = !flags.quiet && args.log.format != Some(LogFormat::Json);
+    let (printer, held) = Printer::on_stderr(global.color);
+    let start = Start { config, announcement, clock: Arc::new(SystemClock), people: Some(held) };
+    start::run(start, async |server: Begun<'_>| {
+        let Begun { runtime, handlers, serverless, tasks } = server;
+        let refused = |error| crate::stores::refused("the store", error);
+        if shows_events {
+            let live = Live::new(runtime.engine(), printer.clone()).await.map_err(refused)?;
+            tasks.spawn("live log", live.follow());
+        }
         if !args.no_sample {
-            sample::start_on_empty_store(runtime, serverless).await;
+            sample::start_on_empty_store(runtime, serverless.as_ref()).await;
         }
         for function in &given {
             function.begin(runtime, handlers).await?;
@@ -46,10 +69,11 @@ pub(crate) async fn run(args: DevArgs) -> Result<u8, Failure> {
     .await
 }
 
-/// Removes a store and nothing else: a folder that holds other things is left alone.
-fn reset(folder: &std::path::Path) -> Result<(), Failure> {
+/// Removes a store and nothing else, and says what: a folder that holds other things is left alone.
+fn reset(folder: &Path, out: &Out) -> Result<(), Failure> {
     let database = folder.join(servo_store_sqlite::DATABASE_FILE);
     if !folder.exists() {
+        out.note(&format!("Nothing to reset: {} is not there.", folder.display()));
         return Ok(());
     }
     if !database.exists() {
@@ -61,13 +85,17 @@ fn reset(folder: &std::path::Path) -> Result<(), Failure> {
     if let Err(error @ servo_store::Error::InUse { .. }) = opened {
         return Err(crate::stores::refused(&folder.display().to_string(), error));
     }
+    drop(opened);
     let database = ["", "-wal", "-shm"].map(|suffix| format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
+    let mut removed = Vec::new();
     for name in database.iter().map(String::as_str).chain([dev_key::FILE]) {
         let path = folder.join(name);
         if path.exists() {
             std::fs::remove_file(&path).map_err(|error| failed(&error))?;
+            removed.push(name);
         }
     }
+    out.note(&format!("Reset {}: removed {}.", folder.display(), removed.join(", ")));
     Ok(())
 }
 

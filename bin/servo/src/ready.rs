@@ -90,7 +90,7 @@ impl Ready<'_> {
              \x20 servo invocations signal ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
              See an order survive kill -9:\n\
              \x20 servo demo crash\n\n\
-             Ctrl-C stops.\n",
+             Ctrl-C stops.\n\n",
             version = env!("CARGO_PKG_VERSION"),
         )
     }
