@@ -1,17 +1,23 @@
 //! `servo dev`: the same server on loopback with SQLite, the mock engine and something to see.
 
+mod definition;
+mod diff;
 pub(crate) mod flags;
+mod folder;
 mod line;
 mod live;
 pub(crate) mod printer;
+mod registrar;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use servo_adapter_lambda::LambdaHandlers;
 use servo_cli::args::{DevArgs, LogFormat};
 use servo_cli::{Failure, Global, Out, exit};
-use servo_runtime::SystemClock;
+use servo_runtime::{Clock as _, Shutdown, SystemClock};
 use servo_server::config::{LogLevel, StoreConfig};
 use servo_store_sqlite::SqliteStore;
 
@@ -20,8 +26,13 @@ use crate::ready::Announcement;
 use crate::start::{Begun, Start};
 use crate::{config, dev_key, log, sample, start};
 use flags::DevFlags;
+use folder::Folder;
 use live::Live;
-use printer::Printer;
+use printer::{Colour, Printer};
+use registrar::Registrar;
+
+/// How often the programs of functions are looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &Out) -> Result<u8, Failure> {
     let mut config = config::load(None)?;
@@ -64,9 +75,34 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
         for function in &given {
             function.begin(runtime, handlers).await?;
         }
+        let stop = runtime.engine().shutdown().clone();
+        if given.iter().any(Given::is_program) {
+            tasks.spawn("programs", replace_changed(handlers.clone(), printer.clone(), stop.clone()));
+        }
+        if let Some(path) = flags.entrypoints {
+            let engine = runtime.engine().clone();
+            let registrar = Registrar { engine, serverless: serverless.clone(), printer: printer.clone() };
+            tasks.spawn("entrypoints", Folder::open(path, registrar).await?.watch(stop));
+        }
         Ok(Some(dev_key::ensure(runtime, &data_dir).await?))
     })
     .await
+}
+
+/// Starts workers anew whose program was built again.
+async fn replace_changed(handlers: Arc<LambdaHandlers>, printer: Printer, stop: Shutdown) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.triggered() => return,
+            () = SystemClock.sleep(LOOK) => {}
+        }
+        let replaced = handlers.replace_changed().await;
+        if replaced > 0 {
+            let noun = if replaced == 1 { "worker" } else { "workers" };
+            printer.line(printer.paint(Colour::Green, &format!("{replaced} {noun} replaced: the program changed")));
+        }
+    }
 }
 
 /// Removes a store and nothing else, and says what: a folder that holds other things is left alone.

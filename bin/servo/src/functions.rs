@@ -184,6 +184,11 @@ impl Given {
         Ok(Self { name, target })
     }
 
+    /// Whether a program of ours is its worker.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(self.target, Target::Program(_))
+    }
+
     /// Registers the function and, for a program, starts it.
     pub(crate) async fn begin(&self, runtime: &Runtime, handlers: &LambdaHandlers) -> Result<(), Failure> {
         let tenant = TenantId::default_tenant();

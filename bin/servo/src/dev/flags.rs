@@ -1,6 +1,8 @@
 //! Options of `servo dev` that only this program can honour: they watch files and move clocks. They are added to the command
 //! that `servo-cli` parses, so that help and errors look the same.
 
+use std::path::PathBuf;
+
 use clap::{ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _};
 use servo_cli::Cli;
 
@@ -9,6 +11,9 @@ pub(crate) struct DevFlags {
     /// Do not write a line for each event
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// A folder of Starlark files: each is registered, and again when it changes
+    #[arg(long, value_name = "DIR")]
+    pub(crate) entrypoints: Option<PathBuf>,
 }
 
 /// The whole command line.
@@ -30,11 +35,11 @@ mod tests {
     #[test]
     fn options_of_both_crates_stand_beside_each_other() {
         command().debug_assert();
-        let arguments = ["servo", "dev", "--ephemeral", "-q"];
+        let arguments = ["servo", "dev", "--ephemeral", "-q", "--entrypoints", "flows"];
         let (cli, flags) = parse(&command().get_matches_from(arguments)).unwrap();
-        assert!(flags.quiet);
+        assert!(flags.quiet && flags.entrypoints == Some("flows".into()));
         assert!(matches!(cli.command, servo_cli::Command::Dev(args) if args.ephemeral));
         let (_, none) = parse(&command().get_matches_from(["servo", "version"])).unwrap();
-        assert!(!none.quiet);
+        assert!(!none.quiet && none.entrypoints.is_none());
     }
 }

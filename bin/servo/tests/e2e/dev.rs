@@ -1,6 +1,7 @@
 //! `servo dev` as the person at the terminal sees it: lines as things happen, files that register themselves, time that jumps, and
 //! the ways to end it.
 
+mod entrypoints;
 mod stop;
 
 use std::path::Path;
@@ -68,4 +69,25 @@ async fn events_are_shown_as_they_happen_unless_nobody_wants_them() {
     assert!(servo.stop().success());
     let seen = lines.rest();
     assert!(!seen.iter().any(|line| line.contains("demo.shop")), "{seen:#?}");
+}
+
+/// A worker is started anew when its program was built again.
+#[test]
+fn a_program_that_changed_is_started_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("worker");
+    let write = |text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        // Moved into place, as a linker does: a running program cannot be written to.
+        let new = folder.path().join("new");
+        std::fs::write(&new, text).expect("a file");
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).expect("rights");
+        std::fs::rename(&new, &program).expect("a file");
+    };
+    write("#!/bin/sh\nexec sleep 600\n");
+    let function = format!("worker={}", program.display());
+    let (servo, mut lines) = open(&["--ephemeral", "--no-sample", "--function", &function]);
+    write("#!/bin/sh\n# built again\nexec sleep 600\n");
+    lines.until(&["1 worker replaced"]);
+    assert!(servo.stop().success());
 }
