@@ -8,6 +8,7 @@ mod line;
 mod live;
 pub(crate) mod printer;
 mod registrar;
+mod time;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use servo_adapter_lambda::LambdaHandlers;
 use servo_cli::args::{DevArgs, LogFormat};
 use servo_cli::{Failure, Global, Out, exit};
-use servo_runtime::{Clock as _, Shutdown, SystemClock};
+use servo_runtime::{Clock, Shutdown, SystemClock};
 use servo_server::config::{LogLevel, StoreConfig};
 use servo_store_sqlite::SqliteStore;
 
@@ -30,11 +31,17 @@ use folder::Folder;
 use live::Live;
 use printer::{Colour, Printer};
 use registrar::Registrar;
+use time::JumpingClock;
 
 /// How often the programs of functions are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &Out) -> Result<u8, Failure> {
+    if flags.virtual_time && !args.ephemeral {
+        // Its events would be of times that have not come, and the next start would stand in their past.
+        let what = "--virtual-time would fill a kept store with events of the future";
+        return Err(Failure::usage(what).hint("add --ephemeral"));
+    }
     let mut config = config::load(None)?;
     config.server.bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     config.server.tls = None;
@@ -55,19 +62,27 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
     } else {
         let in_ci = std::env::var_os("CI").is_some();
         let open = !args.no_open && !in_ci;
-        Announcement::Banner { ephemeral: args.ephemeral, open }
+        Announcement::Banner { ephemeral: args.ephemeral, open, virtual_time: flags.virtual_time }
     };
     let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
     // Whoever wants JSON on stderr has a program reading it.
     let shows_events = !flags.quiet && args.log.format != Some(LogFormat::Json);
     let (printer, held) = Printer::on_stderr(global.color);
-    let start = Start { config, announcement, clock: Arc::new(SystemClock), people: Some(held) };
+    let jumping = flags.virtual_time.then(JumpingClock::new);
+    let clock: Arc<dyn Clock> = match &jumping {
+        Some(clock) => Arc::new(clock.clone()),
+        None => Arc::new(SystemClock),
+    };
+    let start = Start { config, announcement, clock, people: Some(held) };
     start::run(start, async |server: Begun<'_>| {
         let Begun { runtime, handlers, serverless, tasks } = server;
         let refused = |error| crate::stores::refused("the store", error);
         if shows_events {
             let live = Live::new(runtime.engine(), printer.clone()).await.map_err(refused)?;
             tasks.spawn("live log", live.follow());
+        }
+        if let Some(clock) = jumping {
+            tasks.spawn("virtual time", time::run(runtime.engine().clone(), clock, printer.clone()));
         }
         if !args.no_sample {
             sample::start_on_empty_store(runtime, serverless.as_ref()).await;

@@ -14,6 +14,9 @@ pub(crate) struct DevFlags {
     /// A folder of Starlark files: each is registered, and again when it changes
     #[arg(long, value_name = "DIR")]
     pub(crate) entrypoints: Option<PathBuf>,
+    /// Waits and retries are over as soon as nothing else can run; needs --ephemeral
+    #[arg(long)]
+    pub(crate) virtual_time: bool,
 }
 
 /// The whole command line.
@@ -35,9 +38,9 @@ mod tests {
     #[test]
     fn options_of_both_crates_stand_beside_each_other() {
         command().debug_assert();
-        let arguments = ["servo", "dev", "--ephemeral", "-q", "--entrypoints", "flows"];
+        let arguments = ["servo", "dev", "--ephemeral", "-q", "--virtual-time", "--entrypoints", "flows"];
         let (cli, flags) = parse(&command().get_matches_from(arguments)).unwrap();
-        assert!(flags.quiet && flags.entrypoints == Some("flows".into()));
+        assert!(flags.quiet && flags.virtual_time && flags.entrypoints == Some("flows".into()));
         assert!(matches!(cli.command, servo_cli::Command::Dev(args) if args.ephemeral));
         let (_, none) = parse(&command().get_matches_from(["servo", "version"])).unwrap();
         assert!(!none.quiet && none.entrypoints.is_none());

@@ -3,6 +3,7 @@
 
 mod entrypoints;
 mod stop;
+mod time;
 
 use std::path::Path;
 
