@@ -170,4 +170,15 @@ mod tests {
         let broken = parse("greet.json", "{\n  \"title\": }\n").unwrap_err();
         assert!(broken.starts_with("greet.json:2:12: "), "{broken}");
     }
+
+    /// What the guide shows is taken.
+    #[test]
+    fn the_example_of_the_guide_is_a_definition() {
+        let guide = include_str!("../../../../docs/guides/dev-server.md");
+        let example = guide.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let said = parse("order.workflow.json", example).unwrap();
+        let document = defined("order.workflow.star", Value::Object(said)).unwrap().document(1);
+        assert_eq!(document["entrypoint_id"], format!("{WORKFLOW}acme.shop.order.v1~"));
+        assert_eq!(document["traits"]["retry"]["max_attempts"], 1);
+    }
 }

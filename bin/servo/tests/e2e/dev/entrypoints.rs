@@ -77,6 +77,6 @@ fn a_folder_that_is_not_there_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("nothing");
     let refused = crate::support::process::Servo::watched(&["--ephemeral", "--entrypoints", text(&missing)]);
-    let refused = refused.err().expect("no such folder");
+    let refused = refused.expect_err("no such folder");
     assert!(refused.contains("name a folder of .star files"), "{refused}");
 }
