@@ -81,7 +81,7 @@ pub(super) fn of(event: &Event, operation: &str) -> Option<Line> {
         B::RunCompleted(_) => line("succeeded", String::new(), Some(Colour::Green)),
         B::RunFailed(body) => {
             let cause = &body.root_cause;
-            line("failed", format!("{}: {}", cause.code, cause.message), Some(Colour::Red))
+            line("failed", format!("{}: {}", short_code(&cause.code), cause.message), Some(Colour::Red))
         }
         B::RunCancelled(body) => line("canceled", body.reason.clone().unwrap_or_default(), Some(Colour::Dim)),
         B::DrainTimedOut(body) => {
@@ -180,10 +180,17 @@ fn join(one: &str, other: &str) -> String {
     if one.is_empty() || other.is_empty() { format!("{one}{other}") } else { format!("{one}: {other}") }
 }
 
+/// Published errors have long ids; the word before the version says which one it is.
+fn short_code(code: &str) -> &str {
+    let Some(id) = code.strip_prefix("gts.") else { return code };
+    let own = id.trim_end_matches('~').rsplit('~').next().unwrap_or(id);
+    own.rsplit_once(".v").and_then(|(names, _)| names.rsplit('.').next()).unwrap_or(code)
+}
+
 fn said(error: Option<&ErrorObject>) -> String {
     let Some(error) = error else { return "no reason given".to_owned() };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    join(&text(&error.error_type), &text(&error.error_message))
+    join(short_code(&text(&error.error_type)), &text(&error.error_message))
 }
 
 /// `12 ms`, `1.2 s`, `3 min`, `2 h`, `1 d`.
@@ -209,6 +216,12 @@ mod tests {
     fn an_address_is_shown_by_its_own_part() {
         assert_eq!(short_address(&format!("{WORKFLOW}demo.shop.order.v1~")), "demo.shop.order.v1");
         assert_eq!(short_address("orders"), "orders");
+    }
+
+    #[test]
+    fn an_error_is_shown_by_its_own_word() {
+        let published = "gts.x.core.serverless.err.v1~x.core.serverless.err.validation.v1~";
+        assert_eq!((short_code(published), short_code("card_declined")), ("validation", "card_declined"));
     }
 
     #[test]
