@@ -4,6 +4,9 @@
 //! content, so browsers keep what they have, and a new version is loaded as a whole.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use servo_canon::Digest;
 
@@ -64,10 +67,37 @@ pub(crate) fn page(base: &str) -> String {
         .replace("{version}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What all files are together, as the part of an address.
+/// What all files are together, as the part of an address. Worked out once; in debug builds once for each state of the folder.
 pub(crate) fn edition() -> String {
-    static KEPT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    if cfg!(debug_assertions) { digest() } else { KEPT.get_or_init(digest).clone() }
+    static KEPT: Mutex<Option<(Vec<Stamp>, String)>> = Mutex::new(None);
+    let now = stamps();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match kept.as_ref() {
+        Some((then, edition)) if *then == now => edition.clone(),
+        _ => {
+            let edition = digest();
+            *kept = Some((now, edition.clone()));
+            edition
+        }
+    }
+}
+
+/// Tells one state of a file from another; nothing where there are none beside the binary.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamps() -> Vec<Stamp> {
+    if !cfg!(debug_assertions) {
+        return Vec::new();
+    }
+    let stamp = |path: &str| {
+        let meta = std::fs::metadata(place(path)).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    };
+    FILES.iter().map(|(path, _)| *path).chain(["index.html"]).map(stamp).collect()
+}
+
+fn place(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console").join(path)
 }
 
 fn digest() -> String {
@@ -88,13 +118,12 @@ fn on_disk(path: &str) -> Option<Vec<u8>> {
     if !cfg!(debug_assertions) {
         return None;
     }
-    std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console").join(path)).ok()
+    std::fs::read(place(path)).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     use super::*;
 
