@@ -23,7 +23,7 @@ const FILES: &[(&str, &[u8])] = files! {
     "icon.svg"
     "css/base.css" "css/charts.css" "css/detail.css" "css/layout.css" "css/parts.css"
     "js/main.js"
-    "js/core/api.js" "js/core/dom.js" "js/core/format.js" "js/core/lists.js" "js/core/prefs.js" "js/core/router.js"
+    "js/core/api.js" "js/core/dom.js" "js/core/format.js" "js/core/lists.js" "js/core/poll.js" "js/core/prefs.js" "js/core/router.js"
     "js/core/session.js"
     "js/pages/alerts.js" "js/pages/audit.js" "js/pages/entrypoint.js" "js/pages/entrypoints.js" "js/pages/failures.js"
     "js/pages/function.js" "js/pages/functions.js" "js/pages/invocation.js" "js/pages/invocations.js"
@@ -31,7 +31,7 @@ const FILES: &[(&str, &[u8])] = files! {
     "js/run/actions.js" "js/run/fold.js" "js/run/load.js" "js/run/needs.js" "js/run/panels.js" "js/run/waits.js"
     "js/run/waterfall.js"
     "js/ui/bulk.js" "js/ui/charts.js" "js/ui/dialog.js" "js/ui/form.js" "js/ui/icons.js" "js/ui/json.js"
-    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/past.js" "js/ui/sampler.js" "js/ui/shell.js"
+    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/sampler.js" "js/ui/shell.js"
     "js/ui/status.js" "js/ui/table.js" "js/ui/time.js" "js/ui/toast.js"
 };
 
