@@ -9,6 +9,7 @@ use servo_model::operation::OperationAction;
 use servo_model::{Event, RunId};
 use servo_runtime::{Clock as _, Engine, SystemClock};
 use servo_store::{Position, Scope};
+use tokio::sync::watch;
 
 use super::line::{self, Line};
 use super::printer::{Colour, Printer, clean};
@@ -56,7 +57,7 @@ impl Live {
                 Ok(Shown::All) => {
                     tokio::select! {
                         biased;
-                        () = engine.shutdown().triggered() => return self.last().await,
+                        () = engine.shutdown().triggered() => return self.last(log).await,
                         changed = log.changed() => if changed.is_err() { return },
                     }
                 }
@@ -69,16 +70,19 @@ impl Live {
             }
             tokio::select! {
                 biased;
-                () = engine.shutdown().triggered() => return self.last().await,
+                () = engine.shutdown().triggered() => return self.last(log).await,
                 () = SystemClock.sleep(pause) => {}
             }
         }
     }
 
-    /// What happens while the server drains is worth a look, too.
-    async fn last(mut self) {
-        while self.show().await.is_ok() {
-            SystemClock.sleep(GATHER).await;
+    /// What happens while the server drains is worth a look, too. Read at once: the store closes as soon as everything is done.
+    async fn last(mut self, mut log: watch::Receiver<u64>) {
+        loop {
+            log.mark_unchanged();
+            if self.show().await.is_err() || log.changed().await.is_err() {
+                return;
+            }
         }
     }
 

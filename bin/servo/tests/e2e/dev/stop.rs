@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{open, text};
 use crate::support::api::{Api, Start};
+use crate::support::process::binary;
 
 /// The first Ctrl-C lets work finish, the second does not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,19 +21,27 @@ async fn a_second_interrupt_ends_at_once() {
     assert_eq!(servo.wait().code(), Some(130));
 }
 
-/// The first Ctrl-C alone waits for what runs.
+/// The first Ctrl-C alone waits for what runs: the next start has nothing left to do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_interrupt_lets_work_finish() {
-    let (servo, mut lines) = open(&["--ephemeral", "--no-sample"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (servo, mut lines) = open(&["--no-sample", "--data-dir", text(folder.path())]);
     let plan = json!({"planId": "brief", "planVersion": "1", "schemaVersion": "v1",
         "steps": [{"stepId": "one", "with": {"sleepMs": 1_000}}]});
-    assert!(matches!(Api::new().start(&servo.url, "brief", &plan).await, Start::Acked { .. }));
+    let Start::Acked { run_id, .. } = Api::new().start(&servo.url, "brief", &plan).await else { panic!("not started") };
     lines.until(&["step started", "one"]);
     servo.signal("INT");
     lines.until(&["Stopping"]);
-    lines.until(&["step succeeded", "one"]);
     lines.until(&["Stopped."]);
     assert_eq!(servo.wait().code(), Some(130));
+    let verified = binary().args(["store", "verify", "--data-dir", text(folder.path())]).output().expect("it runs");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    let (again, _lines) = open(&["--no-sample", "--data-dir", text(folder.path())]);
+    let (_, run) = Api::new().get(&again.url, &format!("/v1/runs/{run_id}")).await.expect("an answer");
+    assert_eq!(run["status"], "COMPLETED", "{run}");
+    let events = Api::new().events(&again.url, &run_id).await;
+    assert!(!format!("{events:?}").contains("StepTakenOver"), "it was not handed out again: {events:?}");
+    assert!(again.stop().success());
 }
 
 #[test]
