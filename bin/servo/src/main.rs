@@ -21,7 +21,7 @@ mod stores;
 use std::process::ExitCode;
 
 use dev::flags::DevFlags;
-use servo_cli::{Cli, Failure, Global, Local, Next, Out, exit};
+use servo_cli::{Cli, Command, Failure, Global, Local, Next, Out, exit};
 
 /// Requests and events are many small pieces that one thread makes and another frees, which costs glibc's allocator most.
 #[global_allocator]
@@ -48,6 +48,10 @@ async fn run(cli: Cli, flags: DevFlags, out: &Out) -> Result<u8, Failure> {
     // Chosen once for the process; an earlier choice is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let global = cli.global.clone();
+    if let Command::Completions { shell } = cli.command {
+        // Here, because only here all options are known.
+        return out.text(&dev::flags::completions(shell)).map(|()| exit::OK);
+    }
     match servo_cli::run(cli).await? {
         Next::Done(code) => Ok(code),
         Next::Local(local) => here(local, flags, &global, out).await,

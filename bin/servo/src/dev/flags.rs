@@ -24,6 +24,13 @@ pub(crate) fn command() -> Command {
     Cli::command().mut_subcommand("dev", DevFlags::augment_args)
 }
 
+/// The completion script of a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "servo", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
 /// What was asked for, and the options of `servo dev` if that was it.
 pub(crate) fn parse(matches: &ArgMatches) -> Result<(Cli, DevFlags), clap::Error> {
     let cli = Cli::from_arg_matches(matches)?;
@@ -42,6 +49,7 @@ mod tests {
         let (cli, flags) = parse(&command().get_matches_from(arguments)).unwrap();
         assert!(flags.quiet && flags.virtual_time && flags.entrypoints == Some("flows".into()));
         assert!(matches!(cli.command, servo_cli::Command::Dev(args) if args.ephemeral));
+        assert!(completions(clap_complete::Shell::Bash).contains("--virtual-time"));
         let (_, none) = parse(&command().get_matches_from(["servo", "version"])).unwrap();
         assert!(!none.quiet && none.entrypoints.is_none());
     }
