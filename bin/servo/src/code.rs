@@ -10,20 +10,25 @@ use servo_cli::{Failure, exit};
 use servo_entrypoint::validate::SourceIssue;
 use servo_model::function::Reach;
 use servo_runtime::serverless::{Platform, STARLARK, Serverless, SourceCheck};
-use servo_runtime::{Clock as _, Runtime, SystemClock};
+use servo_runtime::{Clock, Runtime};
 use servo_server::config::ServerlessConfig;
 
 /// The first argument of a child.
 pub(crate) const WORKER: &str = "starlark-worker";
 
-pub(crate) fn starlark(config: &ServerlessConfig, lines: Arc<dyn LineSink>) -> Result<Arc<Starlark>, Failure> {
+pub(crate) fn starlark(
+    config: &ServerlessConfig,
+    lines: Arc<dyn LineSink>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<Starlark>, Failure> {
     let failed = |reason: String| Failure::new(exit::ERROR, reason);
     let program =
         std::env::current_exe().map_err(|error| failed(format!("this program cannot find itself: {error}")))?;
     let mut settings = Settings::new(program, [WORKER.to_owned()]);
     settings.children_max = config.children_max;
     settings.egress.allow_hosts.clone_from(&config.egress_allow_hosts);
-    let now = Arc::new(|| SystemClock.now());
+    let clock = clock.clone();
+    let now = Arc::new(move || clock.now());
     let starlark = Starlark::new(Parts { settings, lines, secrets: Arc::new(NoSecrets), now });
     starlark.map(Arc::new).map_err(|error| failed(error.to_string()))
 }

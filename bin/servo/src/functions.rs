@@ -11,7 +11,7 @@ use servo_adapter_starlark::Starlark;
 use servo_cli::{Failure, exit};
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunId, TenantId};
-use servo_runtime::{Clock as _, Runtime, SystemClock, Tasks};
+use servo_runtime::{Clock, Runtime, SystemClock, Tasks};
 use servo_server::config::{Config, FunctionsConfig};
 use servo_server::host::FunctionHost;
 use servo_store::lines::{LineSource, LogLine};
@@ -44,10 +44,15 @@ impl LineSink for Sink {
 }
 
 impl Functions {
-    pub(crate) fn new(config: &Config, address: SocketAddr, encrypted: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        config: &Config,
+        address: SocketAddr,
+        encrypted: bool,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Failure> {
         let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
         let sink: Arc<dyn LineSink> = Arc::new(Sink(sender));
-        let starlark = crate::code::starlark(&config.serverless, sink.clone())?;
+        let starlark = crate::code::starlark(&config.serverless, sink.clone(), clock)?;
         let FunctionsConfig { listen_ip, addresses } = &config.functions;
         let settings = Settings {
             listen_ip: *listen_ip,
@@ -60,6 +65,7 @@ impl Functions {
         });
         let scheme = if encrypted { "https" } else { "http" };
         let handlers = LambdaHandlers::new(servo_adapter_lambda::Parts {
+            // Deadlines are told to programs that read the real clock.
             now: Arc::new(|| SystemClock.now()),
             lines: sink.clone(),
             api_url: format!("{scheme}://{}", reachable(address)),
@@ -176,6 +182,11 @@ impl Given {
             return Err(wrong(format!("`{target}` is neither an http address nor a file")));
         };
         Ok(Self { name, target })
+    }
+
+    /// Whether a program of ours is its worker.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(self.target, Target::Program(_))
     }
 
     /// Registers the function and, for a program, starts it.

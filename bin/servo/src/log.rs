@@ -17,10 +17,16 @@ pub(crate) fn install(args: &LogArgs, config: &LogConfig) -> Result<(), Failure>
         Some(format) => format == Wanted::Json,
         None => config.format == LogFormat::Json,
     };
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = colour();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
     let installed = if json { builder.json().try_init() } else { builder.with_target(false).try_init() };
     // Only a second installation fails, and then the first one stands.
     let _ = installed;
     Ok(())
+}
+
+/// Whether stderr shows colours, and nobody minds.
+pub(crate) fn colour() -> bool {
+    let minds = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !minds
 }

@@ -20,8 +20,8 @@ mod stores;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use servo_cli::{Cli, Failure, Global, Local, Next, Out, exit};
+use dev::flags::DevFlags;
+use servo_cli::{Cli, Command, Failure, Global, Local, Next, Out, exit};
 
 /// Requests and events are many small pieces that one thread makes and another frees, which costs glibc's allocator most.
 #[global_allocator]
@@ -32,31 +32,36 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|arg| arg == code::WORKER) {
         return servo_adapter_starlark::worker_main();
     }
-    let cli = Cli::parse();
+    let matches = dev::flags::command().get_matches();
+    let (cli, flags) = dev::flags::parse(&matches).unwrap_or_else(|error| error.exit());
     let out = Out::new(&cli.global);
     // Two workers are enough: the store has threads of its own, and every one costs memory.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(run(cli, &out)),
+        Ok(runtime) => runtime.block_on(run(cli, flags, &out)),
         Err(error) => Err(Failure::new(exit::ERROR, format!("the async runtime does not start: {error}"))),
     };
     ExitCode::from(result.unwrap_or_else(|failure| out.failure(&failure)))
 }
 
-async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+async fn run(cli: Cli, flags: DevFlags, out: &Out) -> Result<u8, Failure> {
     // Chosen once for the process; an earlier choice is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let global = cli.global.clone();
+    if let Command::Completions { shell } = cli.command {
+        // Here, because only here all options are known.
+        return out.text(&dev::flags::completions(shell)).map(|()| exit::OK);
+    }
     match servo_cli::run(cli).await? {
         Next::Done(code) => Ok(code),
-        Next::Local(local) => here(local, &global, out).await,
+        Next::Local(local) => here(local, flags, &global, out).await,
     }
 }
 
-async fn here(local: Local, global: &Global, out: &Out) -> Result<u8, Failure> {
+async fn here(local: Local, flags: DevFlags, global: &Global, out: &Out) -> Result<u8, Failure> {
     sabotage::arm()?;
     match local {
-        Local::Dev(args) => dev::run(args).await,
+        Local::Dev(args) => dev::run(args, flags, global, out).await,
         Local::DemoCrash => demo::crash::run(out).await,
         Local::Server(args) => start::server(args).await,
         Local::ConfigCheck(args) => config::check(&args, out),

@@ -15,7 +15,7 @@ pub(crate) enum Announcement {
     /// A line in the log.
     Log,
     /// For a person at a terminal, on stdout.
-    Banner { ephemeral: bool, open: bool },
+    Banner { ephemeral: bool, open: bool, virtual_time: bool },
 }
 
 pub(crate) struct Ready<'a> {
@@ -34,7 +34,7 @@ impl Ready<'_> {
                 return;
             }
             Announcement::Json { ephemeral } => self.json(&api, ephemeral).to_string() + "\n",
-            Announcement::Banner { ephemeral, .. } => self.banner(&api, ephemeral),
+            Announcement::Banner { ephemeral, virtual_time, .. } => self.banner(&api, ephemeral, virtual_time),
         };
         let mut stdout = std::io::stdout().lock();
         // A closed stdout is no reason not to serve.
@@ -68,7 +68,7 @@ impl Ready<'_> {
         line
     }
 
-    fn banner(&self, api: &str, ephemeral: bool) -> String {
+    fn banner(&self, api: &str, ephemeral: bool, virtual_time: bool) -> String {
         let data = if ephemeral { "temporary, removed at the end".to_owned() } else { self.store() };
         let auth = match &self.key {
             Some(DevKey { text, is_new: true, file }) => {
@@ -77,6 +77,10 @@ impl Ready<'_> {
             Some(DevKey { file, .. }) => format!("none needed on this machine; a key is in {}", file.display()),
             None => "none: this machine only".to_owned(),
         };
+        let time = match virtual_time {
+            true => "  Time     virtual: waits and retries are over as soon as nothing else can run\n",
+            false => "",
+        };
         format!(
             "Servo {version}\n\n\
              \x20 Console  {api}/console/\n\
@@ -84,13 +88,13 @@ impl Ready<'_> {
              \x20 Metrics  {api}/metrics\n\
              \x20 Docs     {api}/openapi.json\n\
              \x20 Data     {data}\n\
-             \x20 Auth     {auth}\n\n\
+             \x20 Auth     {auth}\n{time}\n\
              On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n\
              \x20 servo invocations list --status suspended --server {api}\n\
              \x20 servo invocations signal ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
              See an order survive kill -9:\n\
              \x20 servo demo crash\n\n\
-             Ctrl-C stops.\n",
+             Ctrl-C stops.\n\n",
             version = env!("CARGO_PKG_VERSION"),
         )
     }

@@ -1,5 +1,6 @@
 //! Starting a server: store, bus, runtime, listener, ready — and stopping in the opposite order.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,14 @@ use servo_bus_nats::NatsBus;
 use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
 use servo_entrypoint::RestRuntime;
-use servo_runtime::{Bus, Ids, InProcessBus, Runtime, Shutdown, SystemClock, Tasks};
+use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SystemClock, Tasks};
 use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::code::{self, AllHandlers};
+use crate::dev::printer::Held;
 use crate::dev_key::DevKey;
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
@@ -31,28 +33,48 @@ pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
     let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
-    run(config, announcement, async |_, _, _| Ok(None)).await
+    let start = Start { config, announcement, clock: Arc::new(SystemClock), people: None };
+    run(start, async |_| Ok(None)).await
 }
 
-/// The whole life of a server. `begun` is called with the runtime once everything answers, and may have a key to announce.
+/// What a server is started with.
+pub(crate) struct Start {
+    pub(crate) config: Config,
+    pub(crate) announcement: Announcement,
+    /// Of the runtime, and of a store in a file.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Somebody watches: they are told on stderr what a log would have, and what waits for the announcement goes out after it.
+    pub(crate) people: Option<Held>,
+}
+
+/// A server that answers, before it is announced.
+pub(crate) struct Begun<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) handlers: &'a Arc<LambdaHandlers>,
+    pub(crate) serverless: &'a Arc<dyn RestRuntime>,
+    pub(crate) tasks: &'a Tasks,
+}
+
+/// The whole life of a server. `begun` is called once everything answers, and may have a key to announce.
 pub(crate) async fn run(
-    config: Config,
-    announcement: Announcement,
-    begun: impl AsyncFnOnce(&Runtime, &LambdaHandlers, &dyn RestRuntime) -> Result<Option<DevKey>, Failure>,
+    start: Start,
+    begun: impl AsyncFnOnce(Begun<'_>) -> Result<Option<DevKey>, Failure>,
 ) -> Result<u8, Failure> {
+    let Start { config, announcement, clock, people } = start;
+    let watched = people.is_some();
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
     let tls = load_tls(&config)?;
-    let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits).await?;
+    let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
     let bus = bus(&config.bus).await?;
     let tasks = Tasks::on_tokio();
     let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
-    let functions = Functions::new(&config, address, tls.is_some())?;
+    let functions = Functions::new(&config, address, tls.is_some(), &clock)?;
     let mut runtime_config = config.runtime.clone();
     sabotage::weaken_runtime(&mut runtime_config);
     let parts = servo_runtime::Parts {
         store,
-        clock: Arc::new(SystemClock),
+        clock,
         ids: Arc::new(Ids::from_os()),
         tasks: tasks.clone(),
         bus,
@@ -64,7 +86,8 @@ pub(crate) async fn run(
     if let Some(hints) = hints {
         tasks.spawn("hints", runtime.clone().follow_hints(hints));
     }
-    let serverless = Arc::new(code::serverless(&config.serverless, &runtime, &functions.starlark));
+    let serverless: Arc<dyn RestRuntime> =
+        Arc::new(code::serverless(&config.serverless, &runtime, &functions.starlark));
     let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
@@ -87,16 +110,26 @@ pub(crate) async fn run(
         async move { serve(listener, tls, app, &connections).await }
     });
     until_ready(&runtime).await;
-    let key = begun(&runtime, &handlers, serverless.as_ref()).await?;
+    let key = begun(Begun { runtime: &runtime, handlers: &handlers, serverless: &serverless, tasks: &tasks }).await?;
     Ready { address, encrypted, config: &config, key }.announce(announcement);
+    drop(people);
 
     let code = signals.first().await;
-    tracing::info!("stopping; a second signal ends the process at once");
+    tell(watched, "Stopping: work in flight may finish. Ctrl-C again ends at once.");
     tokio::select! {
-        () = stop(&shutdown, &serving, &runtime, &handlers) => {}
-        _ = signals.first() => tracing::warn!("stopped by a second signal; work in flight is handed out again later"),
+        () = stop(&shutdown, &serving, &runtime, &handlers) => tell(watched, "Stopped."),
+        _ = signals.first() => tell(watched, "Ended at once: work in flight is handed out again after the next start."),
     }
     Ok(code)
+}
+
+fn tell(watched: bool, what: &str) {
+    if watched {
+        // Nobody is there to be told when this fails.
+        let _ = writeln!(std::io::stderr().lock(), "{what}");
+    } else {
+        tracing::info!("{what}");
+    }
 }
 
 /// No new work; handlers may answer what they have, for which they need the server; then no new requests, then the store.

@@ -21,10 +21,13 @@ pub(crate) struct Opened {
     pub(crate) hints: Option<watch::Receiver<u64>>,
 }
 
-pub(crate) async fn open(config: &StoreConfig, limits: &Limits) -> Result<Opened, Failure> {
+/// A database server has a clock of its own; a file goes by ours.
+pub(crate) async fn open(config: &StoreConfig, limits: &Limits, clock: &Arc<dyn Clock>) -> Result<Opened, Failure> {
     match config {
         StoreConfig::Sqlite { path } => {
-            Ok(Opened { store: Arc::new(sqlite(path, limits, system_time())?), hints: None })
+            let clock = clock.clone();
+            let time: TimeSource = Arc::new(move || clock.now());
+            Ok(Opened { store: Arc::new(sqlite(path, limits, time)?), hints: None })
         }
         StoreConfig::Postgres { url } => {
             let mut config = servo_store_postgres::Config::new(url);

@@ -11,8 +11,17 @@ export function route(pattern, page, title) {
   routes.push({ parts: pattern.split("/").filter(Boolean), page, title });
 }
 
+/** A part of an address as it was meant; what is no encoding is taken as it stands. */
+export function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function match(path) {
-  const asked = path.slice(ROOT.length).split("/").filter(Boolean).map(decodeURIComponent);
+  const asked = path.slice(ROOT.length).split("/").filter(Boolean).map(decoded);
   for (const { parts, page, title } of routes) {
     if (parts.length !== asked.length) continue;
     const params = {};

@@ -1,9 +1,10 @@
 // Conditions that somebody should see, and whether the server takes work.
 
-import { get, pause, readiness } from "../core/api.js";
+import { get, readiness } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { to } from "../core/router.js";
 import { bytes, number } from "../core/format.js";
+import { every } from "../core/poll.js";
 import { may } from "../core/session.js";
 import { icon } from "../ui/icons.js";
 import { card, empty, facts, head, runLink } from "../ui/parts.js";
@@ -84,8 +85,5 @@ export async function page({ place, signal }) {
     );
   };
   await refresh();
-  while (!signal.aborted) {
-    await pause(REFRESH_MS, signal);
-    if (!signal.aborted && !document.hidden) await refresh().catch(() => {});
-  }
+  await every(REFRESH_MS, signal, () => refresh().catch(() => {}));
 }

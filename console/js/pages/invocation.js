@@ -8,7 +8,7 @@ import { asCommands, buttons } from "../run/actions.js";
 import { RunModel } from "../run/fold.js";
 import { loadEvents, loadRecord } from "../run/load.js";
 import { needsOf } from "../run/needs.js";
-import { operationDetail, tabs } from "../run/panels.js";
+import { LogTab, operationDetail, tabs } from "../run/panels.js";
 import { waterfall } from "../run/waterfall.js";
 import { button, card, copyButton, empty, entrypointName, head, hidden } from "../ui/parts.js";
 import { badge, OPEN } from "../ui/status.js";
@@ -47,6 +47,7 @@ class View {
     this.needs = h("div.stack");
     this.fall = h("div");
     this.panels = h("div");
+    this.log = new LogTab(id, signal);
     fill(place, this.head, h("div.stack", this.needs, this.fall, this.panels));
   }
 
@@ -90,9 +91,9 @@ class View {
 
   async catchUp() {
     if (this.cut) return this.reload();
-    const fresh = new RunModel();
-    await loadEvents(this.id, fresh, this.signal).catch(() => {});
-    if (fresh.events.length > this.model.events.length) this.model = fresh;
+    await loadEvents(this.id, this.model, this.signal)
+      .then(({ after }) => (this.after = Math.max(this.after, after)))
+      .catch(() => {});
     await this.reload();
   }
 
@@ -256,7 +257,7 @@ class View {
       this.panels,
       tabs(this.record, this.model, {
         chosen: this.tab,
-        signal: this.signal,
+        log: this.log,
         onChoose: (name) => ((this.tab = name), this.drawPanels()),
       }),
       this.record.payloads_hidden ? hidden() : null,

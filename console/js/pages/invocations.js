@@ -1,8 +1,9 @@
 // Invocations of entrypoints: filtered by the address, counted, paged, and acted on together.
 
-import { get, pause, REST } from "../core/api.js";
+import { get, REST } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { compact, entrypoint, plural } from "../core/format.js";
+import { every } from "../core/poll.js";
 import { go, query, to } from "../core/router.js";
 import { may } from "../core/session.js";
 import { bulkBar } from "../ui/bulk.js";
@@ -216,11 +217,10 @@ export async function page({ place, signal }) {
   };
   drawFilters({}, []);
   await refresh();
-  while (!signal.aborted) {
-    await pause(REFRESH_MS, signal);
-    if (signal.aborted || document.hidden || !live) continue;
-    await refresh().catch((problem) => signal.aborted || problem.status === 0 || fill(list, failure(problem, refresh)));
-  }
+  if (!live) return;
+  await every(REFRESH_MS, signal, () =>
+    refresh().catch((problem) => signal.aborted || problem.status === 0 || fill(list, failure(problem, refresh))),
+  );
 }
 
 function select(name, label, value, options, onchange) {

@@ -1,15 +1,15 @@
 // How things are: what runs, what failed, what waits, and whether it keeps up.
 
-import { get, pause, REST } from "../core/api.js";
+import { get, REST } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { inStatus } from "../core/lists.js";
 import { compact, duration, entrypoint, errorName, number, plural, short } from "../core/format.js";
+import { every } from "../core/poll.js";
 import { to } from "../core/router.js";
 import { waitText } from "../run/waits.js";
 import { lines, scatter } from "../ui/charts.js";
 import { icon } from "../ui/icons.js";
 import { card, empty, entrypointName, head, snippet } from "../ui/parts.js";
-import { pastRates } from "../ui/past.js";
 import { history, onSample } from "../ui/sampler.js";
 import { dot, known, meaning, STATUSES, word } from "../ui/status.js";
 import { when } from "../ui/time.js";
@@ -50,9 +50,7 @@ export async function page({ place, signal }) {
       recent,
     ),
   );
-  let newest = [];
-  const drawn = (sample) =>
-    quiet().then(() => signal.aborted || drawSamples(sample, newest, { tiles, throughput, rate, queue, age }));
+  const drawn = (sample) => quiet().then(() => signal.aborted || drawSamples(sample, { tiles, throughput, rate, queue, age }));
   onSample(drawn, signal);
   let before = "";
   const refresh = async () => {
@@ -65,8 +63,6 @@ export async function page({ place, signal }) {
     const text = JSON.stringify([latest, failed, waiting, runs]);
     if (text === before || signal.aborted) return;
     before = text;
-    newest = latest.items;
-    if (history().length > 0) drawn(history().at(-1));
     await quiet();
     fill(
       recent,
@@ -95,16 +91,13 @@ export async function page({ place, signal }) {
     );
   };
   await refresh();
-  while (!signal.aborted) {
-    await pause(REFRESH_MS, signal);
-    if (!signal.aborted && !document.hidden) await refresh().catch(() => {});
-  }
+  await every(REFRESH_MS, signal, () => refresh().catch(() => {}));
 }
 
 /** A drawing is made for the place it gets, so that its letters have one size everywhere. */
 const widthOf = (place) => Math.max(280, (place.clientWidth || 540) - 28);
 
-function drawSamples(sample, newest, { tiles, throughput, rate, queue, age }) {
+function drawSamples(sample, { tiles, throughput, rate, queue, age }) {
   fill(
     tiles,
     STATUSES.filter((status) => !status.startsWith("compensat") || sample.counts[status] > 0).map((status) => {
@@ -131,11 +124,7 @@ function drawSamples(sample, newest, { tiles, throughput, rate, queue, age }) {
         at: one.at,
         value: Math.max(0, (of(one) - of(seen[at])) / Math.max(0.5, (one.at - seen[at].at) / 1000)),
       }));
-  const past = pastRates(newest, seen[0]?.at ?? sample.at);
-  const [started, finished] = [
-    [...past.started, ...perSecond(all)],
-    [...past.ended, ...perSecond(ended)],
-  ];
+  const [started, finished] = [perSecond(all), perSecond(ended)];
   const perSecondText = (value) =>
     value >= 10 ? compact(Math.round(value)) : value.toFixed(value > 0 && value < 1 ? 2 : 1).replace(/\.0$/, "");
   fill(

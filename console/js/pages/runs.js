@@ -1,8 +1,9 @@
 // All runs of the log: invocations, executions of functions, and runs of plans.
 
-import { get, pause, REST } from "../core/api.js";
+import { get, REST } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
 import { plural } from "../core/format.js";
+import { every } from "../core/poll.js";
 import { go, query, to } from "../core/router.js";
 import { button, card, empty, entrypointName, head, runLink } from "../ui/parts.js";
 import { badge, STATUSES, word } from "../ui/status.js";
@@ -91,10 +92,7 @@ export async function page({ place, signal }) {
     );
   };
   await refresh();
-  while (!signal.aborted) {
-    await pause(REFRESH_MS, signal);
-    if (!signal.aborted && !document.hidden && !asked.cursor) await refresh().catch(() => {});
-  }
+  if (!asked.cursor) await every(REFRESH_MS, signal, () => refresh().catch(() => {}));
 }
 
 const nothing = (asked) =>

@@ -52,7 +52,6 @@ export class RunModel {
         error: null,
         callback: null,
         child: null,
-        from: null,
         ...make,
       };
       this.operations.set(id, found);
@@ -156,7 +155,7 @@ const RULES = {
     const step = this.operation(event.stepId);
     close(step, at);
     open(step, "run", at, { attempt: event.logicalAttemptId });
-    Object.assign(step, { status: "running", done: false, attempts: event.logicalAttemptId, from: step.from ?? at });
+    Object.assign(step, { status: "running", done: false, attempts: event.logicalAttemptId });
   },
   StepCompleted(event, at) {
     finish(this.operation(event.stepId), at, "succeeded");
@@ -220,7 +219,6 @@ const RULES = {
       close(operation, since);
       const waits = operation.kind === "wait" || operation.kind === "callback" || operation.kind === "invoke";
       open(operation, waits ? "wait" : "run", since, { attempt: operation.attempts + 1, bound: event.action !== "START" });
-      operation.from ??= since;
       operation.status = waits ? "suspended" : "running";
       if (operation.kind === "wait" && event.seconds) operation.until = at + event.seconds * 1000;
     }

@@ -33,9 +33,9 @@ function ofRun(run, model) {
   };
 }
 
-/** All events so far, a page at a time. */
+/** All events that the model does not have yet, a page at a time. */
 export async function loadEvents(id, model, signal) {
-  let after = 0;
+  let after = model.seq;
   for (;;) {
     const page = await get(`/v1/runs/${encodeURIComponent(id)}/events`, { after, limit: 1000 }, { signal });
     for (const event of page.events) model.add(event);

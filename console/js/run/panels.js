@@ -31,7 +31,7 @@ export function errorBox(error) {
   );
 }
 
-export function tabs(record, model, { chosen, onChoose, signal }) {
+export function tabs(record, model, { chosen, onChoose, log }) {
   const hidden = record.payloads_hidden;
   const execution = model.execution;
   const input =
@@ -47,7 +47,7 @@ export function tabs(record, model, { chosen, onChoose, signal }) {
     hidden ? null : ["Output", () => output(record, model)],
     ["Facts", () => h("div.card-body", { style: { "padding-top": "14px" } }, factsOf(record, model))],
     ["Events", () => events(model)],
-    may("payloads:read") ? ["Log", () => logLines(record.id, signal)] : null,
+    may("payloads:read") ? ["Log", () => log.show(model.seq)] : null,
   ].filter(Boolean);
   const current = all.some(([name]) => name === chosen) ? chosen : all[0][0];
   return card(null, [
@@ -171,10 +171,25 @@ function about(event) {
   return parts.filter((part) => typeof part === "string").join(" · ") || "details";
 }
 
-function logLines(id, signal) {
-  const place = h("div", h("p.card-note", { style: { "padding-top": "12px" } }, "Reading…"));
-  get(`/v1/runs/${encodeURIComponent(id)}/logs`, { limit: 1000 }, { signal }).then(
-    ({ items }) =>
+/** What the code wrote. Read when the tab is shown, and again only when something has happened since. */
+export class LogTab {
+  constructor(id, signal) {
+    Object.assign(this, { id, signal, seen: -1 });
+    this.place = h("div", h("p.card-note", { style: { "padding-top": "12px" } }, "Reading…"));
+  }
+
+  show(seq) {
+    if (seq !== this.seen) {
+      this.seen = seq;
+      this.read();
+    }
+    return this.place;
+  }
+
+  async read() {
+    const { id, place, signal } = this;
+    try {
+      const { items } = await get(`/v1/runs/${encodeURIComponent(id)}/logs`, { limit: 1000 }, { signal });
       fill(
         place,
         items.length === 0
@@ -183,10 +198,14 @@ function logLines(id, signal) {
               "div.log-lines",
               items.map((line) => h("div", h("span.muted", `${clock(Date.parse(line.at))} `), line.text)),
             ),
-      ),
-    (problem) => signal.aborted || fill(place, failure(problem)),
-  );
-  return place;
+      );
+    } catch (problem) {
+      if (signal.aborted) return;
+      // The next look tries again.
+      this.seen = -1;
+      fill(place, failure(problem));
+    }
+  }
 }
 
 /** One row of the waterfall, opened. */

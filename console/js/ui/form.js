@@ -5,12 +5,12 @@ import { button } from "./parts.js";
 
 const DEPTH_MAX = 4;
 
-/** `{element, read, write}`; `read` throws an error that names the field. */
+/** `{element, read}`; `read` throws an error that names the field. */
 export function schemaForm(schema) {
   const root = isObject(schema)
     ? objectField(schema, "", 0, true)
     : jsonInput({ label: "Params", value: "{}", required: false, path: "params" });
-  return { element: root.element, read: () => root.read() ?? {}, write: root.write };
+  return { element: root.element, read: () => root.read() ?? {} };
 }
 
 const isObject = (schema) =>
@@ -71,7 +71,6 @@ function textInput(about) {
       if (input.value === "" && required && schema.minLength > 0) throw wrong(path, "is needed");
       return input.value;
     },
-    write: (value) => (input.value = value ?? ""),
   };
 }
 
@@ -94,7 +93,6 @@ function numberInput(about, whole) {
       if (input.value === "" || Number.isNaN(Number(input.value))) throw wrong(path, "is a number");
       return Number(input.value);
     },
-    write: (value) => (input.value = value ?? ""),
   };
 }
 
@@ -109,7 +107,6 @@ function flag(about) {
       about.hint ? h("span.hint", about.hint) : null,
     ),
     read: () => input.checked,
-    write: (value) => (input.checked = value === true),
   };
 }
 
@@ -125,7 +122,6 @@ function choice(about) {
   return {
     element: wrap(about, id, input),
     read: () => (input.value === "" ? undefined : schema.enum[Number(input.value)]),
-    write: (value) => (input.value = String(schema.enum.indexOf(value))),
   };
 }
 
@@ -133,7 +129,6 @@ function constant(about) {
   return {
     element: wrap(about, "", h("code", JSON.stringify(about.schema.const))),
     read: () => about.schema.const,
-    write: () => {},
   };
 }
 
@@ -151,7 +146,6 @@ function jsonInput(about) {
         throw wrong(path, `is not JSON (${error.message})`);
       }
     },
-    write: (next) => (input.value = JSON.stringify(next, null, 2)),
   };
 }
 
@@ -176,7 +170,6 @@ function objectField(schema, path, depth, top, about = {}) {
       }
       return Object.keys(value).length === 0 && !top && !about.required ? undefined : value;
     },
-    write: (value) => fields.forEach(([name, one]) => value?.[name] !== undefined && one.write(value[name])),
   };
 }
 
@@ -198,15 +191,15 @@ function listField(about, depth) {
       button("Add", () => add(), { kind: "small" }),
     );
   const add = (value) => {
-    const item = field(schema.items, `${about.label} ${items.length + 1}`, true, `${path}[${items.length}]`, depth + 1);
-    if (value !== undefined) item.write(value);
+    const part = value === undefined ? schema.items : { ...schema.items, default: value };
+    const item = field(part, `${about.label} ${items.length + 1}`, true, `${path}[${items.length}]`, depth + 1);
     items = [...items, item];
     draw();
   };
   draw();
+  if (Array.isArray(schema.default)) schema.default.forEach((value) => add(value));
   return {
     element: h("fieldset", h("legend", about.label), about.hint ? h("p.muted.small", about.hint) : null, place, h("br")),
     read: () => (items.length === 0 && !required ? undefined : items.map((item) => item.read())),
-    write: (value) => ((items = []), (value ?? []).forEach(add)),
   };
 }

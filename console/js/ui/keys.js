@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { go, to } from "../core/router.js";
 import { open } from "./dialog.js";
 import { openPalette } from "./palette.js";
-import { PLACES } from "./shell.js";
+import { places } from "./shell.js";
 
 const CHORD_MS = 1200;
 let chord = 0;
@@ -23,7 +23,7 @@ export function bindKeys() {
       return;
     if (chord > Date.now()) {
       chord = 0;
-      const place = PLACES.find((candidate) => candidate.key === event.key);
+      const place = places().find((candidate) => candidate.key === event.key);
       if (place) {
         event.preventDefault();
         go(to([place.id].filter(Boolean)));
@@ -65,12 +65,13 @@ function toggle() {
 }
 
 export function help() {
+  const pages = places().map((place) => `${place.key} ${place.word.toLowerCase()}`);
   const keys = [
     [["/", "Ctrl K"], "search: ids, entrypoints, functions, pages"],
     [["j", "k"], "next and previous row"],
     [["Enter"], "open the row"],
     [["x"], "choose the row"],
-    [["g", "…"], `go to a page: ${PLACES.map((place) => `${place.key} ${place.word.toLowerCase()}`).join(", ")}`],
+    [["g", "…"], `go to a page: ${pages.join(", ")}`],
     [["Esc"], "close what is open"],
     [["?"], "this list"],
   ];

@@ -4,9 +4,8 @@ import { get, REST } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { entrypoint } from "../core/format.js";
 import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
 import { icon } from "./icons.js";
-import { PLACES } from "./shell.js";
+import { places as pages } from "./shell.js";
 import { STATUSES, word } from "./status.js";
 
 const SHOWN = 12;
@@ -40,7 +39,7 @@ async function names() {
 }
 
 const places = () => [
-  ...PLACES.filter((place) => !place.permission || may(place.permission)).map((place) => ({
+  ...pages().map((place) => ({
     glyph: place.glyph,
     text: place.word,
     kind: "page",

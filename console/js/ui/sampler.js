@@ -1,23 +1,13 @@
-// Looks at the server every few seconds, whatever page is open, and remembers for a while: charts begin with what was seen.
+// Looks at the server every few seconds, whatever page is open. What was before, the server remembers: charts begin with that.
 
 import { get, pause, readiness, REST } from "../core/api.js";
 
 const EVERY_MS = 5000;
-const KEPT = 180;
-const PLACE = "servo.samples";
+const KEPT_MS = 3_600_000;
 
-let samples = read();
+let samples = [];
 let last = null;
 const listeners = new Set();
-
-function read() {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
-    return kept.filter((sample) => sample.at > Date.now() - EVERY_MS * KEPT);
-  } catch {
-    return [];
-  }
-}
 
 /** Calls with the newest sample, now and at each new one; ends with the signal. */
 export function onSample(listener, signal) {
@@ -28,7 +18,21 @@ export function onSample(listener, signal) {
 
 export const history = () => samples;
 
-export async function sample() {
+/** The last hour as the server saw it, on this browser's clock. */
+async function recall() {
+  const series = await get("/v1/series").catch(() => null);
+  if (!series) return;
+  const ahead = Date.parse(series.now) - Date.now();
+  const seen = series.points.map((point) => ({
+    at: Date.parse(point.at) - ahead,
+    counts: point.counts,
+    queueAge: point.queueAgeMs,
+  }));
+  const end = seen.at(-1)?.at ?? 0;
+  samples = [...seen, ...samples.filter((sample) => sample.at > end)];
+}
+
+async function sample() {
   const at = Date.now();
   const [counts, ready, alerts, oldest] = await Promise.allSettled([
     get(`${REST}/invocations:counts`),
@@ -49,21 +53,29 @@ export async function sample() {
     alerts: (of(alerts, null)?.items ?? []).length,
     queueAge: head ? Math.max(0, at - Date.parse(head.timestamps.created_at)) : 0,
   };
-  if (counts.status === "fulfilled") {
-    samples = [...samples, last].slice(-KEPT);
-    sessionStorage.setItem(PLACE, JSON.stringify(samples));
-  }
-  for (const listener of listeners) listener(last);
-  return last;
+  if (counts.status === "fulfilled") samples = [...samples, last].filter((one) => one.at > at - KEPT_MS);
+  tell();
+}
+
+function tell() {
+  for (const listener of listeners) if (last) listener(last);
 }
 
 let begun = false;
 export async function beginSampling() {
   if (begun) return;
   begun = true;
+  let missed = true;
   for (;;) {
     // Nobody looks, or nobody has shown a key.
-    if ((!document.hidden || !last) && document.querySelector("main")) await sample().catch(() => {});
+    const looked = (!document.hidden || !last) && document.querySelector("main") !== null;
+    if (looked) {
+      const recalled = missed ? recall() : null;
+      await sample().catch(() => {});
+      // What is now is shown at once, and what was as soon as it is known.
+      if (recalled) await recalled.then(tell);
+    }
+    missed = !looked;
     await pause(EVERY_MS);
   }
 }

@@ -3,7 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { compact } from "../core/format.js";
 import { setTheme, theme, THEMES } from "../core/prefs.js";
-import { ROOT, to } from "../core/router.js";
+import { decoded, ROOT, to } from "../core/router.js";
 import { leave, may, who } from "../core/session.js";
 import { key } from "../core/api.js";
 import { icon } from "./icons.js";
@@ -12,8 +12,7 @@ import { openPalette } from "./palette.js";
 import { iconButton } from "./parts.js";
 import { onSample } from "./sampler.js";
 
-/** Where one can go; the palette and the keys use the same list. */
-export const PLACES = [
+const PLACES = [
   { id: "", word: "Overview", glyph: "overview", key: "o" },
   { id: "invocations", word: "Invocations", glyph: "invocations", key: "i" },
   { id: "failures", word: "Failures", glyph: "failures", key: "f" },
@@ -25,11 +24,14 @@ export const PLACES = [
   { id: "audit", word: "Audit", glyph: "audit", key: "l", permission: "audit:read" },
 ];
 
+/** Where the caller can go; the palette and the keys use the same list. */
+export const places = () => PLACES.filter((place) => !place.permission || may(place.permission));
+
 export const logo = () => h("img", { src: document.querySelector("link[rel=icon]").href, alt: "" });
 
 export function buildShell(main) {
   const links = new Map();
-  const items = PLACES.filter((place) => !place.permission || may(place.permission)).map((place) => {
+  const items = places().map((place) => {
     const count = h("span.count");
     const link = h(
       "a",
@@ -128,7 +130,7 @@ function foot() {
 export function mark() {
   const [, first = ""] = location.pathname.slice(ROOT.length).split("/");
   for (const link of document.querySelectorAll(".side nav a")) {
-    if (link.dataset.place === decodeURIComponent(first)) link.setAttribute("aria-current", "page");
+    if (link.dataset.place === decoded(first)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }

@@ -7,7 +7,7 @@ use servo_model::contract::{Readiness, RuntimeCommand, RuntimeSnapshot};
 use servo_model::{RunId, RunSnapshot};
 use servo_wire::v1::{
     AlertList, DeadLetterList, EventPage, Executed, RedriveRequest, Redriven, Retired, RunFile, RunList, RunRef,
-    RuntimeEventPage, SignalAnswer, SignalRequest, StartRunRequest, StartedRun, StoreInfo, TerminateRequest,
+    RuntimeEventPage, Series, SignalAnswer, SignalRequest, StartRunRequest, StartedRun, StoreInfo, TerminateRequest,
     VerifyReport, Version, WhoAmI,
 };
 
@@ -86,6 +86,10 @@ impl Client {
 
     pub async fn alerts(&self, limit: Option<u32>) -> Reply<AlertList> {
         self.get("/v1/alerts", &[("limit", limit.map(|limit| limit.to_string()))]).await
+    }
+
+    pub async fn series(&self) -> Reply<Series> {
+        self.get("/v1/series", &[]).await
     }
 
     pub async fn dead_letters(&self, after: Option<&str>, limit: Option<u32>) -> Reply<DeadLetterList> {

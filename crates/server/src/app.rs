@@ -17,6 +17,7 @@ use crate::identity::keys::KeyUses;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::routes;
+use crate::series::Samples;
 
 /// Everything the server is given.
 pub struct Parts {
@@ -54,6 +55,7 @@ pub struct Reach {
     pub(crate) shutdown: Shutdown,
     pub(crate) cursors: CursorKey,
     pub(crate) metrics: Metrics,
+    pub(crate) samples: Samples,
     /// Requests under way.
     pub(crate) requests: Arc<Semaphore>,
     /// Calls of the Lambda API under way.
@@ -97,6 +99,7 @@ impl App {
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),
             metrics: Metrics::install(),
+            samples: Samples::default(),
             runtime: parts.runtime,
             serverless: parts.serverless,
             auth: parts.auth,

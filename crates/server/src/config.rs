@@ -52,6 +52,8 @@ pub struct ServerConfig {
     pub body_timeout_ms: u64,
     /// Largest run file that is imported.
     pub import_bytes_max: usize,
+    /// The distance of two points of `GET /v1/series`, of which 360 are kept.
+    pub series_every_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
 }
@@ -66,8 +68,16 @@ impl Default for ServerConfig {
             header_timeout_ms: 10_000,
             body_timeout_ms: 30_000,
             import_bytes_max: 64 * 1024 * 1024,
+            series_every_ms: 10_000,
             tls: None,
         }
+    }
+}
+
+impl ServerConfig {
+    /// Never so often that looking would be the load.
+    pub(crate) fn series_every(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.series_every_ms.max(100))
     }
 }
 

@@ -4,6 +4,9 @@
 //! content, so browsers keep what they have, and a new version is loaded as a whole.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use servo_canon::Digest;
 
@@ -20,7 +23,7 @@ const FILES: &[(&str, &[u8])] = files! {
     "icon.svg"
     "css/base.css" "css/charts.css" "css/detail.css" "css/layout.css" "css/parts.css"
     "js/main.js"
-    "js/core/api.js" "js/core/dom.js" "js/core/format.js" "js/core/lists.js" "js/core/prefs.js" "js/core/router.js"
+    "js/core/api.js" "js/core/dom.js" "js/core/format.js" "js/core/lists.js" "js/core/poll.js" "js/core/prefs.js" "js/core/router.js"
     "js/core/session.js"
     "js/pages/alerts.js" "js/pages/audit.js" "js/pages/entrypoint.js" "js/pages/entrypoints.js" "js/pages/failures.js"
     "js/pages/function.js" "js/pages/functions.js" "js/pages/invocation.js" "js/pages/invocations.js"
@@ -28,7 +31,7 @@ const FILES: &[(&str, &[u8])] = files! {
     "js/run/actions.js" "js/run/fold.js" "js/run/load.js" "js/run/needs.js" "js/run/panels.js" "js/run/waits.js"
     "js/run/waterfall.js"
     "js/ui/bulk.js" "js/ui/charts.js" "js/ui/dialog.js" "js/ui/form.js" "js/ui/icons.js" "js/ui/json.js"
-    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/past.js" "js/ui/sampler.js" "js/ui/shell.js"
+    "js/ui/keys.js" "js/ui/palette.js" "js/ui/parts.js" "js/ui/sampler.js" "js/ui/shell.js"
     "js/ui/status.js" "js/ui/table.js" "js/ui/time.js" "js/ui/toast.js"
 };
 
@@ -64,10 +67,37 @@ pub(crate) fn page(base: &str) -> String {
         .replace("{version}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What all files are together, as the part of an address.
+/// What all files are together, as the part of an address. Worked out once; in debug builds once for each state of the folder.
 pub(crate) fn edition() -> String {
-    static KEPT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    if cfg!(debug_assertions) { digest() } else { KEPT.get_or_init(digest).clone() }
+    static KEPT: Mutex<Option<(Vec<Stamp>, String)>> = Mutex::new(None);
+    let now = stamps();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match kept.as_ref() {
+        Some((then, edition)) if *then == now => edition.clone(),
+        _ => {
+            let edition = digest();
+            *kept = Some((now, edition.clone()));
+            edition
+        }
+    }
+}
+
+/// Tells one state of a file from another; nothing where there are none beside the binary.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamps() -> Vec<Stamp> {
+    if !cfg!(debug_assertions) {
+        return Vec::new();
+    }
+    let stamp = |path: &str| {
+        let meta = std::fs::metadata(place(path)).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    };
+    FILES.iter().map(|(path, _)| *path).chain(["index.html"]).map(stamp).collect()
+}
+
+fn place(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console").join(path)
 }
 
 fn digest() -> String {
@@ -88,13 +118,12 @@ fn on_disk(path: &str) -> Option<Vec<u8>> {
     if !cfg!(debug_assertions) {
         return None;
     }
-    std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console").join(path)).ok()
+    std::fs::read(place(path)).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     use super::*;
 

@@ -22,6 +22,7 @@ mod payloads;
 mod plan_source;
 mod request;
 mod routes;
+mod series;
 mod serve;
 mod sigv4;
 mod sse;

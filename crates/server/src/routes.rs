@@ -12,6 +12,7 @@ mod keys;
 mod lambda;
 mod runs;
 mod runtime;
+mod series;
 mod serverless;
 mod signals;
 mod store;
@@ -47,6 +48,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route("/v1/audit", get(audit::list))
         .route("/v1/alerts", get(alerts::list))
+        .route("/v1/series", get(series::read))
         .route("/v1/dead-letters", get(dead_letters::list))
         .route("/v1/dead-letters/redrive", post(dead_letters::redrive))
         .route("/v1/store/info", get(store::info))

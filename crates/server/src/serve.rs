@@ -43,6 +43,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     let graceful = GracefulShutdown::new();
     let clock = app.runtime.engine().clock().clone();
     tasks.spawn("metrics-upkeep", upkeep(app.clone()));
+    tasks.spawn("series", crate::series::run(app.clone()));
     if let Some(work) = app.recorder.work(clock.clone()) {
         tasks.spawn("audit", work.run());
     }

@@ -98,7 +98,7 @@ impl Server {
     async fn start(folder: &Path) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["dev", "--port", "0", "--no-open", "--ready-json", "--data-dir"]).arg(folder);
+        command.args(["dev", "--port", "0", "--no-open", "--quiet", "--ready-json", "--data-dir"]).arg(folder);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(&error.to_string()))?;
         let ready = match child.stdout.take().map(tokio::process::ChildStdout::from_std) {

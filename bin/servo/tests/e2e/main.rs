@@ -8,6 +8,7 @@ mod console;
 mod contract;
 mod crash;
 mod demo;
+mod dev;
 mod entrypoints;
 mod operate;
 mod peers;

@@ -65,6 +65,7 @@ pub(crate) const ACTIONS: &[(&str, &str, Action)] = &[
     row("DELETE", "/v1/keys/{id}", "key.revoke", "key", Before),
     row("GET", "/v1/audit", "audit.read", "audit", IfDenied),
     row("GET", "/v1/alerts", "alert.read", "alert", IfDenied),
+    row("GET", "/v1/series", "series.read", "series", IfDenied),
     row("GET", "/v1/dead-letters", "dead-letter.read", "dead-letter", IfDenied),
     row("POST", "/v1/dead-letters/redrive", "dead-letter.redrive", "dead-letter", Before),
     row("GET", "/v1/store/info", "store.read", "store", IfDenied),

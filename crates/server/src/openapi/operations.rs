@@ -63,6 +63,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("identity", "revokeKey", "DELETE", "/v1/keys/{id}", Some("admin"), "Revoke a key"),
     op("identity", "readAudit", "GET", "/v1/audit", Some("admin"), "Who did what, and who was refused"),
     op("platform", "listAlerts", "GET", "/v1/alerts", Some("viewer"), "Conditions that an operator should see"),
+    op("platform", "getSeries", "GET", "/v1/series", Some("viewer"), "How invocations stood in the last hour, for charts"),
     op("platform", "listDeadLetters", "GET", "/v1/dead-letters", Some("platform-admin"), "Events that could not be published"),
     op("platform", "redriveDeadLetters", "POST", "/v1/dead-letters/redrive", Some("platform-admin"), "Publish dead letters again"),
     op("platform", "getStoreInfo", "GET", "/v1/store/info", Some("platform-admin"), "What the store is"),

@@ -1,5 +1,7 @@
 //! The console's page and files. They hold no data, so they are open to all; what the page shows it asks the API for.
 
+use std::borrow::Cow;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::http::header::{
@@ -41,26 +43,33 @@ async fn read(Path(path): Path<String>, headers: HeaderMap) -> Response {
     }
 }
 
+/// It is asked for again each time, and almost always unchanged.
 fn page(headers: &HeaderMap) -> Response {
     let edition = console::edition();
-    let body = console::page(&format!("/console/{ASSETS}{edition}"));
-    // It is asked for again each time, and almost always unchanged.
-    respond(headers, body.into_bytes(), "text/html; charset=utf-8", &edition, "no-cache")
+    let body = || console::page(&format!("/console/{ASSETS}{edition}")).into_bytes().into();
+    respond(headers, body, "text/html; charset=utf-8", &edition, "no-cache")
 }
 
+/// A page that was open during an update asks for what is no more, and is told so: half of one edition and half of another
+/// would be neither.
 fn file(rest: &str, headers: &HeaderMap) -> Response {
-    let found = rest.split_once('/').and_then(|(asked, path)| Some((asked, console::asset(path)?)));
-    let Some((asked, asset)) = found else { return ApiError::new(codes::NOT_FOUND).into_response() };
     let edition = console::edition();
-    // A page that was open during an update asks for what is no more; it gets what there is, and keeps nothing.
-    let caching = if asked == edition { "public, max-age=31536000, immutable" } else { "no-store" };
-    respond(headers, asset.body.into_owned(), asset.content_type, &edition, caching)
+    let found = rest.split_once('/').filter(|(asked, _)| *asked == edition).and_then(|(_, path)| console::asset(path));
+    let Some(asset) = found else { return ApiError::new(codes::NOT_FOUND).into_response() };
+    respond(headers, || asset.body, asset.content_type, &edition, "public, max-age=31536000, immutable")
 }
 
-fn respond(headers: &HeaderMap, body: Vec<u8>, kind: &'static str, edition: &str, caching: &'static str) -> Response {
+/// The body is made only for those who do not have it.
+fn respond(
+    headers: &HeaderMap,
+    body: impl FnOnce() -> Cow<'static, [u8]>,
+    kind: &'static str,
+    edition: &str,
+    caching: &'static str,
+) -> Response {
     let tag = format!("\"{edition}\"");
     let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = if known { StatusCode::NOT_MODIFIED.into_response() } else { body.into_response() };
+    let mut response = if known { StatusCode::NOT_MODIFIED.into_response() } else { body().into_response() };
     let told = response.headers_mut();
     for (name, value) in [
         (CONTENT_TYPE, kind),

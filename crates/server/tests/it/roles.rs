@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
-pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 56] = [
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 57] = [
     ("POST", "/v1/runs", Some("operator"), Some("run.start")),
     ("GET", "/v1/runs", Some("viewer"), None),
     ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),
@@ -30,6 +30,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 56] = [
     ("DELETE", "/v1/keys/{id}", Some("admin"), Some("key.revoke")),
     ("GET", "/v1/audit", Some("admin"), None),
     ("GET", "/v1/alerts", Some("viewer"), None),
+    ("GET", "/v1/series", Some("viewer"), None),
     ("GET", "/v1/dead-letters", Some("platform-admin"), None),
     ("POST", "/v1/dead-letters/redrive", Some("platform-admin"), Some("dead-letter.redrive")),
     ("GET", "/v1/store/info", Some("platform-admin"), None),

@@ -6,6 +6,7 @@ use super::seed::{FULFIL, Shop};
 use super::sees;
 use crate::support::api::{Api, Start};
 use crate::support::browser::Browser;
+use crate::support::process::Servo;
 
 /// From the form to the end, without loading the page again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,6 +38,42 @@ async fn a_workflow_is_started_from_its_form_watched_and_approved() {
     browser.click("#as-curl");
     sees(&mut browser, "dialog", "curl -s");
     assert_eq!(browser.eval("window.sameDocument"), json!(true), "the page was loaded again");
+    browser.is_content();
+}
+
+/// What the banner of `servo dev` asks a newcomer to do: order something, and approve it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_of_the_demo_is_placed_and_approved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev_with_demo(folder.path()).expect("it starts");
+    let mut browser = Browser::start();
+    browser.open(&format!("{}/console/entrypoints", servo.url), "document.querySelector('main tbody tr')");
+    browser.eval("window.sameDocument = true");
+    let row =
+        "[...document.querySelectorAll('main tbody tr')].find((row) => row.innerText.includes('demo.shop.order'))";
+    browser.until(row);
+    browser.eval(&format!("({row}).id = 'the-order'"));
+    browser.click("#the-order");
+    browser.until("document.querySelector('#run')");
+    browser.fill("#run-form input[name=order_id]", "o-77");
+    browser.fill("#run-form input[name=amount]", "99");
+    browser.click("#run");
+    browser.until("location.pathname.startsWith('/console/invocations/inv_')");
+    // Live: the steps come, the wait passes, and then a person is needed.
+    sees(&mut browser, ".waterfall", "charge");
+    browser.until("document.querySelector('#send-signal')");
+    sees(&mut browser, ".page-head", "suspended");
+    browser.picture("order-waits-light-1280");
+    browser.click("#send-signal");
+    browser.fill("#ask-payload", r#"{"yes": true, "by": "Ada"}"#);
+    browser.click("dialog .primary");
+    sees(&mut browser, ".page-head", "succeeded");
+    // The form took what the schema says is usual.
+    sees(&mut browser, ".waterfall", "ship books");
+    browser.click("#tab-Output");
+    sees(&mut browser, ".tab-body", "Ada");
+    assert_eq!(browser.eval("window.sameDocument"), json!(true), "the page was loaded again");
+    browser.picture("order-approved-light-1280");
     browser.is_content();
 }
 

@@ -7,7 +7,7 @@ use crate::support::browser::Browser;
 
 const MILLIS_MAX: f64 = 2_000.0;
 /// Something of the page's own is there.
-const LOADED: &str = "document.querySelector('main .card, main .tiles') && document.title";
+const LOADED: &str = "document.querySelector('main .card, main .tiles') && !document.querySelector('main .tiles:empty') && document.title";
 
 struct Seeded {
     shop: Shop,
@@ -27,6 +27,30 @@ async fn seeded() -> Seeded {
     crate::support::api::finished_run(&shop.servo.url, "sample").await;
     shop.publish("orders").await;
     Seeded { shop, entrypoint, waits, failed }
+}
+
+/// Charts begin with what the server saw before anybody looked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_overview_knows_what_was_before_it_was_opened() {
+    let shop = Shop::with(&[("SERVO__SERVER__SERIES_EVERY_MS", "100")]);
+    let (address, _) = shop.register(false, "quick", "Quick", "def main(ctx, input):\n    return input\n").await;
+    shop.start_many(&address, 30).await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let points = crate::support::until("a few points with all of them", async || {
+        let series: serde_json::Value =
+            client.get(format!("{}/v1/series", shop.servo.url)).send().await.ok()?.json().await.ok()?;
+        let points = series["points"].as_array()?;
+        let full = points.iter().filter(|point| point["counts"]["succeeded"] == 30).count();
+        (full >= 5).then_some(points.len())
+    })
+    .await;
+    let mut browser = Browser::start();
+    // So many points are there with the first look of this page, which itself looks every five seconds.
+    let drawn = "document.querySelector('.chart path.line')?.getAttribute('d').split('L').length";
+    let took = browser.open(&shop.page(""), &format!("{drawn} + 1 >= {points}"));
+    assert!(took < MILLIS_MAX, "{took} ms");
+    browser.picture("history-light-1280");
+    browser.is_content();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

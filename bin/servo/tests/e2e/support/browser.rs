@@ -115,20 +115,32 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Loads an address and waits until an expression is true there. Gives back how many milliseconds that took.
+    /// Loads an address and waits until an expression is true there. Gives back how many milliseconds that took, by the page's
+    /// own clock: from the beginning of the navigation to the moment when it was so.
     pub(crate) fn open(&mut self, url: &str, until: &str) -> f64 {
         self.call("Page.navigate", json!({"url": url}));
         self.until(until);
-        self.eval("performance.now()").as_f64().expect("a number")
+        self.eval("window.metAt").as_f64().expect("a number")
     }
 
-    /// Waits in the page until an expression is true, and gives back its value.
+    /// Clicks and waits until an expression is true. The milliseconds are the page's own: from the click, as it saw it, to the
+    /// moment when it was so.
+    pub(crate) fn click_until(&mut self, selector: &str, expression: &str) -> f64 {
+        self.eval("addEventListener('click', (event) => { window.clickedAt = event.timeStamp; }, {capture: true, once: true})");
+        self.click(selector);
+        self.until(&format!("window.clickedAt && ({expression})"));
+        let took = self.eval("window.metAt - window.clickedAt");
+        self.eval("window.clickedAt = 0");
+        took.as_f64().expect("a number")
+    }
+
+    /// Waits in the page until an expression is true, and gives back its value. The page notes when it was.
     pub(crate) fn until(&mut self, expression: &str) -> Value {
         let limit = PATIENCE.as_millis();
         let promise = format!(
             "new Promise((done, fail) => {{ const end = Date.now() + {limit}; const look = () => {{ let found; \
              try {{ found = ({expression}); }} catch (error) {{ found = null; }} \
-             if (found) done(found === true ? true : String(found)); \
+             if (found) {{ window.metAt = performance.now(); done(found === true ? true : String(found)); }} \
              else if (Date.now() > end) fail(new Error(document.body.innerText.slice(0, 2000))); \
              else setTimeout(look, 15); }}; look(); }})"
         );

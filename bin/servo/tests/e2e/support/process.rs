@@ -2,9 +2,40 @@
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
 
 use serde_json::Value;
+
+use super::PATIENCE;
+
+/// What a server writes on stderr, line by line.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Receiver<String>,
+    pub(crate) seen: Vec<String>,
+}
+
+impl Lines {
+    /// Waits for a line that has all these parts.
+    #[track_caller]
+    pub(crate) fn until(&mut self, parts: &[&str]) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let Ok(line) = line else { panic!("no line with {parts:?} in {:#?}", self.seen) };
+            self.seen.push(line.clone());
+            if parts.iter().all(|part| line.contains(part)) {
+                return line;
+            }
+        }
+    }
+
+    /// Everything up to the end.
+    pub(crate) fn rest(mut self) -> Vec<String> {
+        self.seen.extend(self.lines.iter());
+        self.seen
+    }
+}
 
 /// A running server. Killed when dropped, so that a failing test leaves nothing behind.
 #[derive(Debug)]
@@ -43,6 +74,19 @@ impl Servo {
         Self::spawn(command, &[])
     }
 
+    /// `servo dev` with these arguments and nothing left out of its stderr.
+    pub(crate) fn watched(arguments: &[&str]) -> Result<(Self, Lines), String> {
+        let mut command = binary();
+        command.args(["dev", "--port", "0", "--no-open", "--ready-json"]).args(arguments);
+        let (sender, lines) = mpsc::channel();
+        let servo = Self::spawn_with(command, &[], move |pipe| {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        })?;
+        Ok((servo, Lines { lines, seen: Vec::new() }))
+    }
+
     /// `servo server` with a configuration file.
     pub(crate) fn server(config: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = binary();
@@ -51,7 +95,16 @@ impl Servo {
     }
 
     /// Starts it and waits for its ready line, or says what it printed instead.
-    fn spawn(mut command: Command, variables: &[(&str, &str)]) -> Result<Self, String> {
+    fn spawn(command: Command, variables: &[(&str, &str)]) -> Result<Self, String> {
+        // Its log goes nowhere; a full pipe must not stop it.
+        Self::spawn_with(command, variables, |mut pipe| drop(std::io::copy(&mut pipe, &mut std::io::sink())))
+    }
+
+    fn spawn_with(
+        mut command: Command,
+        variables: &[(&str, &str)],
+        log: impl FnOnce(ChildStderr) + Send + 'static,
+    ) -> Result<Self, String> {
         command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let mut line = String::new();
@@ -68,9 +121,8 @@ impl Servo {
             let _ = child.wait();
             return Err(format!("not ready: {read:?} {line:?}\n{stderr}"));
         };
-        // Its log goes nowhere from here on; a full pipe must not stop it.
-        if let Some(mut pipe) = child.stderr.take() {
-            std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+        if let Some(pipe) = child.stderr.take() {
+            std::thread::spawn(move || log(pipe));
         }
         Ok(Self { child, url })
     }

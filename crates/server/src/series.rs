@@ -1,0 +1,168 @@
+//! How things were in the last hour, for charts: a look every few seconds at the tenants that have lately started something, kept in
+//! memory by this node. A restart begins anew; whoever needs more scrapes `/metrics`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use servo_model::invocation::InvocationStatus;
+use servo_model::{TenantId, Timestamp};
+use servo_store::runs::RunQuery;
+use servo_store::{Scope, Store};
+use servo_wire::v1::{Series, SeriesPoint};
+
+use crate::app::App;
+
+/// An hour, at the usual distance.
+const POINTS_MAX: usize = 360;
+/// Tenants that are followed; the one that has been quiet for longest makes room.
+const TENANTS_MAX: usize = 50;
+/// Among so many of the newest runs it is looked for tenants that began something.
+const RUNS_LOOKED_AT: u32 = 200;
+
+/// A handle: cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Samples(Arc<Mutex<BTreeMap<TenantId, Ring>>>);
+
+#[derive(Debug)]
+struct Ring {
+    points: VecDeque<Point>,
+    /// When the tenant last started or asked something.
+    used: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+struct Point {
+    at: Timestamp,
+    counts: Vec<(InvocationStatus, u64)>,
+    queue_age: Duration,
+}
+
+impl Samples {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TenantId, Ring>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows a tenant from now on, if it is not followed already.
+    fn follow(&self, tenant: &TenantId, now: Timestamp) {
+        let mut rings = self.lock();
+        if let Some(ring) = rings.get_mut(tenant) {
+            ring.used = ring.used.max(now);
+            return;
+        }
+        if rings.len() >= TENANTS_MAX {
+            let quietest = rings.iter().min_by_key(|(_, ring)| ring.used).map(|(tenant, _)| tenant.clone());
+            quietest.map(|tenant| rings.remove(&tenant));
+        }
+        rings.insert(tenant.clone(), Ring { points: VecDeque::new(), used: now });
+    }
+
+    fn push(&self, tenant: &TenantId, point: Point) {
+        if let Some(ring) = self.lock().get_mut(tenant) {
+            if ring.points.len() >= POINTS_MAX {
+                ring.points.pop_front();
+            }
+            ring.points.push_back(point);
+        }
+    }
+
+    /// What was seen of a tenant. Who asks is followed.
+    pub(crate) fn of(&self, tenant: &TenantId, now: Timestamp, every: Duration) -> Series {
+        self.follow(tenant, now);
+        let rings = self.lock();
+        let points = rings.get(tenant).map(|ring| ring.points.iter().map(Point::shown).collect());
+        Series { every_ms: millis(every), now, points: points.unwrap_or_default() }
+    }
+}
+
+impl Point {
+    fn shown(&self) -> SeriesPoint {
+        let counts = self.counts.iter().map(|(status, count)| (status.as_str().to_owned(), *count));
+        SeriesPoint { at: self.at, counts: counts.collect(), queue_age_ms: millis(self.queue_age) }
+    }
+}
+
+/// Looks, until the server stops.
+pub(crate) async fn run(app: App) {
+    let engine = app.runtime.engine().clone();
+    let every = app.config.series_every();
+    // The first runs of a new server are worth a chart, too.
+    app.samples.follow(&TenantId::default_tenant(), engine.now());
+    loop {
+        if let Err(error) = look(engine.store().as_ref(), &app.samples, engine.now()).await {
+            tracing::debug!(%error, "a point of the series is missing");
+        }
+        tokio::select! {
+            biased;
+            () = app.shutdown.triggered() => return,
+            () = engine.clock().sleep(every) => {}
+        }
+    }
+}
+
+async fn look(store: &dyn Store, samples: &Samples, now: Timestamp) -> Result<(), servo_store::Error> {
+    let newest = RunQuery { limit: RUNS_LOOKED_AT, invocations: Some(true), ..RunQuery::default() };
+    for row in store.list_runs(&Scope::System, &newest).await?.iter().rev() {
+        samples.follow(&row.tenant, row.created_at);
+    }
+    let tenants: Vec<_> = samples.lock().keys().cloned().collect();
+    for tenant in tenants {
+        let counts = store.count_by_visible(&tenant, None).await?;
+        let oldest = RunQuery {
+            visible: vec![InvocationStatus::Queued],
+            invocations: Some(true),
+            oldest_first: true,
+            limit: 1,
+            ..RunQuery::default()
+        };
+        let oldest = store.list_runs(&Scope::Tenant(tenant.clone()), &oldest).await?;
+        let queue_age = oldest.first().map_or(Duration::ZERO, |row| now.since(row.created_at));
+        samples.push(&tenant, Point { at: now, counts, queue_age });
+    }
+    Ok(())
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(number: usize) -> TenantId {
+        TenantId::parse(&format!("t-{number}")).unwrap()
+    }
+
+    fn point(at: i64) -> Point {
+        let counts = vec![(InvocationStatus::Queued, 3)];
+        Point { at: Timestamp::from_millis(at), counts, queue_age: Duration::from_secs(2) }
+    }
+
+    #[test]
+    fn an_hour_is_kept_and_no_more() {
+        let samples = Samples::default();
+        let now = Timestamp::from_millis(0);
+        let every = Duration::from_secs(10);
+        assert!(samples.of(&tenant(1), now, every).points.is_empty());
+        for at in 0..400 {
+            samples.push(&tenant(1), point(at));
+        }
+        let series = samples.of(&tenant(1), now, every);
+        assert_eq!((series.points.len(), series.every_ms), (POINTS_MAX, 10_000));
+        assert_eq!(series.points[0].at.as_millis(), 40);
+        assert_eq!((series.points[0].counts["queued"], series.points[0].queue_age_ms), (3, 2_000));
+        assert!(samples.of(&tenant(2), now, every).points.is_empty(), "another tenant's is another's");
+    }
+
+    #[test]
+    fn the_quietest_tenant_makes_room() {
+        let samples = Samples::default();
+        for number in 0..TENANTS_MAX + 1 {
+            samples.follow(&tenant(number), Timestamp::from_millis(i64::try_from(number).unwrap()));
+        }
+        let rings = samples.lock();
+        assert_eq!(rings.len(), TENANTS_MAX);
+        assert!(!rings.contains_key(&tenant(0)) && rings.contains_key(&tenant(TENANTS_MAX)));
+    }
+}
