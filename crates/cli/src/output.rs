@@ -1,6 +1,7 @@
 //! Where text goes and in which form: data to stdout in the chosen format, everything else to stderr.
 
 pub(crate) mod json;
+pub(crate) mod progress;
 pub(crate) mod style;
 pub(crate) mod table;
 

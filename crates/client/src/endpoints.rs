@@ -137,6 +137,11 @@ impl Client {
         self.get("/version", &[]).await
     }
 
+    /// The description of the HTTP API.
+    pub async fn openapi(&self) -> Reply<Box<RawValue>> {
+        self.get("/openapi.json", &[]).await
+    }
+
     /// Whether the process runs.
     pub async fn livez(&self) -> Result<(), Error> {
         self.send(self.request(Method::GET, "/livez", &[]), Patience::Usual).await.map(drop)
