@@ -4,6 +4,7 @@
 //! suite over a broken variant must find something, else it proves nothing.
 
 mod bus;
+mod cli;
 mod console;
 mod contract;
 mod crash;
