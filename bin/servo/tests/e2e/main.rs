@@ -9,6 +9,7 @@ mod console;
 mod contract;
 mod crash;
 mod demo;
+mod docs;
 mod entrypoints;
 mod operate;
 mod peers;
