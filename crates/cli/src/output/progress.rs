@@ -33,6 +33,7 @@ impl Progress {
         let before = self.done;
         self.done += by;
         let text = match self.look {
+            _ if by == 0 => return,
             Look::Nothing => return,
             Look::Bar => format!("\r\x1b[K{}", self.bar()),
             Look::Lines if is_worth_a_line(before, self.done, self.total) => format!("{}\n", self.line()),
