@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::args::{Format, WatchArgs};
 use crate::failure::{Failure, exit};
-use crate::output::{Out, json};
+use crate::output::{Out, height, json};
 use crate::run::{Session, interruptible};
 use crate::view::View;
 
@@ -55,7 +55,8 @@ async fn again_and_again<T: View>(
             Ok(answer) => {
                 let text = if is_drawn {
                     // Home, then only what is below is cleared: nothing flickers, and what scrolled away stays.
-                    format!("\x1b[H\x1b[J{}\n{}", title(every), answer.table(&out.line_style()))
+                    let table = height::fit(&answer.table(&out.line_style()), height::of_stdout());
+                    format!("\x1b[H\x1b[J{}\n{table}", title(every))
                 } else {
                     stream.news(out.format(), &*answer, answer.raw())?
                 };
