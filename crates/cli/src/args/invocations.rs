@@ -1,5 +1,7 @@
 //! `servo invocations …`
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 use super::entrypoints::PageArgs;
@@ -130,6 +132,9 @@ pub struct InvocationStartArgs {
     /// As --wait, and show what happens meanwhile
     #[arg(long, conflicts_with = "dry_run")]
     pub watch: bool,
+    /// Give up waiting after this time and exit 8, such as 30s or PT5M
+    #[arg(long, value_name = "DURATION", conflicts_with = "dry_run", value_parser = values::parse_duration)]
+    pub timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Args)]

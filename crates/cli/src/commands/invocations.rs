@@ -98,7 +98,8 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
         idempotency_key: args.key,
     };
     let started = interruptible(async { Ok(client.start_invocation(&request).await?) }).await?;
-    if !args.wait && !args.watch {
+    // To give up waiting is to wait.
+    if !args.wait && !args.watch && args.timeout.is_none() {
         out.data(&*started, started.raw())?;
         let ended = started.record.mode == InvocationMode::Sync && !started.dry_run;
         return if ended { verdict(&started.record) } else { Ok(exit::OK) };
@@ -115,8 +116,17 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
         }
         Ok(())
     };
+    let follow = async {
+        match args.timeout {
+            None => follow.await,
+            Some(limit) => {
+                let late = || Failure::new(exit::TIMED_OUT, format!("timed out waiting for {id}"));
+                tokio::time::timeout(limit, follow).await.unwrap_or_else(|_| Err(late()))
+            }
+        }
+    };
     interruptible(follow).await.map_err(|failure| match failure.exit {
-        exit::INTERRUPTED => goes_on(failure),
+        exit::INTERRUPTED | exit::TIMED_OUT => goes_on(failure),
         _ => failure,
     })?;
     let record: Answer<InvocationRecord> = interruptible(async { Ok(client.invocation(&id).await?) }).await?;

@@ -52,7 +52,7 @@ async fn much_work_tells_how_far_it_is() {
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 20);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("signal: 11 of 21") && told.contains("inv_nobody"), "{told}");
+    assert!(told.contains("cancel: 11 of 21") && told.contains("inv_nobody"), "{told}");
 }
 
 /// Not on a terminal: every new or changed item is one line of JSON, until somebody has seen enough.

@@ -35,7 +35,16 @@ pub(super) async fn signal(session: &Session, targets: &[Target], signal: &Signa
         step_id: signal.step.clone(),
         reason: signal.note.reason.clone(),
     };
-    ask(session, targets, "signal", async |run| session.client.signal(run, &request).await, SignalledRuns).await
+    let what = match signal.kind {
+        SignalType::Pause => "pause",
+        SignalType::Resume => "resume",
+        SignalType::Cancel => "cancel",
+        SignalType::Approve => "approve",
+        SignalType::RetryRun | SignalType::RetryStep => "retry",
+        SignalType::SkipStep => "skip",
+        SignalType::Message => "signal",
+    };
+    ask(session, targets, what, async |run| session.client.signal(run, &request).await, SignalledRuns).await
 }
 
 pub(super) async fn terminate(session: &Session, args: &TerminateArgs) -> Result<u8, Failure> {
