@@ -6,6 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod fuzz;
 pub(crate) mod layers;
 pub(crate) mod ledger;
+pub(crate) mod reference;
 pub(crate) mod test;
 pub(crate) mod tidy;
 pub(crate) mod with;

@@ -26,6 +26,7 @@ usage: cargo xtask COMMAND
   bench compare [--quick] [--json] [PART]     the same beside Restate and dbos, which it installs and builds
   diff [--sequences N] [-- NEXTEST ARGS]      differential random test of the stores (default 10000)
   fuzz [--seconds N]                          every fuzz target in turn (default 60 s each)
+  reference                                   write docs/reference from the commands and the API's description
   with [--real] -- COMMAND                     run a command with the test servers beside it
   ledger [ARGS]                               which requirement rows the tests name";
 
@@ -50,6 +51,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "bench" => commands::bench::run(rest),
         "diff" => commands::diff::run(rest),
         "fuzz" => commands::fuzz::run(rest),
+        "reference" => commands::reference::run(rest),
         "ledger" => commands::ledger::run(rest),
         "with" => commands::with::run(rest),
         env::guard::COMMAND => env::guard::run(rest),

@@ -7,35 +7,41 @@ mod functions;
 mod invocations;
 mod keys;
 mod local;
+mod profiles;
 mod runs;
 mod runtime;
 mod store;
 mod values;
+mod watch;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use entrypoints::{
-    EntrypointArg, EntrypointListArgs, EntrypointsCommand, PageArgs, RegisterEntrypointArgs, SourceArgs, UpdateArgs,
+    EntrypointArg, EntrypointGetArgs, EntrypointListArgs, EntrypointsCommand, PageArgs, RegisterEntrypointArgs,
+    SourceArgs, UpdateArgs,
 };
 pub use functions::{
-    AliasArgs, CallbackArg, CallbacksCommand, ExecutionArg, ExecutionListArgs, ExecutionsCommand, FailArgs,
-    FunctionArg, FunctionListArgs, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, StopArgs, SucceedArgs,
+    AliasArgs, CallbackArg, CallbacksCommand, ExecutionGetArgs, ExecutionListArgs, ExecutionsCommand, FailArgs,
+    FunctionArg, FunctionListArgs, FunctionShowArgs, FunctionsCommand, HistoryArgs, InvokeArgs, LogsArgs, RegisterArgs,
+    StopArgs, SucceedArgs, UnaliasArgs,
 };
 pub use invocations::{
-    BulkArgs, CountsArgs, InvocationArg, InvocationListArgs, InvocationRetryArgs, InvocationSignalArgs,
-    InvocationStartArgs, InvocationsCommand, TimelineArgs,
+    BulkArgs, CountsArgs, InvocationGetArgs, InvocationListArgs, InvocationRetryArgs, InvocationSignalArgs,
+    InvocationSkipArgs, InvocationStartArgs, InvocationStreamArg, InvocationTargets, InvocationsCommand, TimelineArgs,
 };
 pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
 pub use local::{ConfigArgs, ConfigCommand, DemoCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
+pub use profiles::{AddProfileArgs, ProfileArg, ProfilesCommand};
 pub use runs::{
     DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
     SignalKind, StartArgs, TailArgs, Target, Targets, TerminateArgs, VerbArgs,
 };
-pub use runtime::{EmbeddedArgs, ExecArgs, RuntimeCommands, RuntimeEventsArgs};
+pub use runtime::{EmbeddedArgs, ExecArgs, RuntimeCommands, RuntimeEventsArgs, SnapshotArgs};
 pub use store::{BackupArgs, RestoreArgs, RetentionArgs, StoreArgs, StoreCommand};
 pub use values::{parse_duration, parse_time};
+pub use watch::WatchArgs;
 
 /// Where `servo dev` listens unless told otherwise.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8700";
@@ -62,15 +68,19 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The server to talk to [default: http://127.0.0.1:8700]
-    #[arg(long, global = true, value_name = "URL", env = "SERVO_SERVER")]
+    // Variables are read in `settings`, which must know where each value came from.
+    /// The server to talk to [env: SERVO_SERVER] [default: the profile's, or http://127.0.0.1:8700]
+    #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// The key to present to the server
-    #[arg(long, global = true, value_name = "KEY", env = "SERVO_TOKEN", hide_env_values = true)]
+    /// The key to present to the server [env: SERVO_TOKEN]
+    #[arg(long, global = true, value_name = "KEY", allow_hyphen_values = true)]
     pub token: Option<String>,
-    /// Certificates (PEM) to trust beside those of the system
-    #[arg(long, global = true, value_name = "FILE", env = "SERVO_CA_FILE")]
+    /// Certificates (PEM) to trust beside those of the system [env: SERVO_CA_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
+    /// The profile to take what is not said from [env: SERVO_PROFILE]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
     /// How data is printed: for people, as the server's whole answer, one document per line, or ids only
     #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub output: Option<Format>,
@@ -88,15 +98,6 @@ pub struct Global {
 impl Global {
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.output.unwrap_or(Format::Table) }
-    }
-
-    /// The server that was asked for, if one was. An empty variable is none.
-    pub fn named_server(&self) -> Option<&str> {
-        self.server.as_deref().filter(|server| !server.is_empty())
-    }
-
-    pub fn server_url(&self) -> &str {
-        self.named_server().unwrap_or(DEFAULT_SERVER)
     }
 }
 
@@ -180,9 +181,21 @@ pub enum Command {
     /// Look for what is wrong with a server, a configuration or a data folder
     #[command(before_help = "Examples:\n  servo doctor\n  servo doctor --data-dir ./.servo")]
     Doctor(DoctorArgs),
-    /// Whom the server takes you for: tenant, roles, permissions
+    /// Whom the server takes you for, and where server, key and profile came from
     #[command(before_help = "Example:\n  servo whoami")]
     Whoami,
+    /// Keep servers and keys under names
+    #[command(subcommand, visible_alias = "profile", before_help = "Example:\n  servo profiles list")]
+    Profiles(ProfilesCommand),
+    /// The published types of the serverless runtime API
+    #[command(subcommand, visible_alias = "type", before_help = "Example:\n  servo types list")]
+    Types(TypesCommand),
+    /// Print the server's metrics as Prometheus reads them
+    #[command(before_help = "Example:\n  servo metrics")]
+    Metrics,
+    /// Print the description of the server's HTTP API
+    #[command(before_help = "Example:\n  servo openapi")]
+    Openapi,
     /// Print a completion script for a shell
     #[command(before_help = "Example:\n  servo completions bash")]
     Completions {
@@ -200,6 +213,8 @@ pub struct AlertsArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -220,6 +235,8 @@ pub struct DeadLetterListArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Args)]
@@ -230,4 +247,21 @@ pub struct RedriveArgs {
     /// Every dead letter
     #[arg(long)]
     pub all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TypesCommand {
+    /// Show the types that there are
+    #[command(visible_alias = "ls", before_help = "Example:\n  servo types list")]
+    List(WatchArgs),
+    /// Print the JSON Schema of a type
+    #[command(visible_alias = "show", before_help = "Example:\n  servo types get gts.x.core.serverless.limits.v1~")]
+    Get(TypeArg),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TypeArg {
+    /// The type, by its GTS id
+    #[arg(value_name = "ID")]
+    pub id: String,
 }

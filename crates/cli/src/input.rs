@@ -56,10 +56,24 @@ pub(crate) fn choose(targets: &[Target]) -> Result<Chosen, Failure> {
     Ok(Chosen { is_single: matches!(targets, [Target::Run(_)]), runs })
 }
 
+/// The one run that is meant, for what cannot be done to several.
+pub(crate) fn single(targets: &[Target]) -> Result<RunId, Failure> {
+    match choose(targets)?.runs.as_slice() {
+        [run] => Ok(run.clone()),
+        runs => {
+            let what = format!("this is for one run, not for {}", runs.len());
+            Err(Failure::usage(what).hint("name one, or leave --watch and --file out"))
+        }
+    }
+}
+
 fn parse_ids(text: &str) -> Result<Vec<RunId>, Failure> {
     let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number)).filter(|(line, _)| !line.is_empty());
     let parse = |(line, number): (&str, u32)| {
-        RunId::parse(line).map_err(|invalid| Failure::usage(format!("stdin line {number}: `{line}`: {invalid}")))
+        // Lists of executions have ARNs.
+        servo_client::run_of_arn(line)
+            .map_or_else(|| RunId::parse(line), Ok)
+            .map_err(|invalid| Failure::usage(format!("stdin line {number}: `{line}`: {invalid}")))
     };
     lines.map(parse).collect()
 }

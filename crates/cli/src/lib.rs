@@ -9,8 +9,11 @@ mod failure;
 mod input;
 mod local;
 mod output;
+mod profiles;
 mod run;
+mod settings;
 pub mod view;
+mod watch;
 
 pub use args::{Cli, Command, Global};
 pub use commands::doctor;

@@ -1,6 +1,8 @@
 //! Where text goes and in which form: data to stdout in the chosen format, everything else to stderr.
 
+pub(crate) mod height;
 pub(crate) mod json;
+pub(crate) mod progress;
 pub(crate) mod style;
 pub(crate) mod table;
 

@@ -8,14 +8,16 @@ use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
     Cli, Command, ConfigCommand, DeadLettersCommand, DemoCommand, EmbeddedArgs, EntrypointsCommand, ExecArgs,
-    ExecutionsCommand, Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands, StoreArgs,
-    StoreCommand,
+    ExecutionsCommand, Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands,
+    SnapshotArgs, StoreArgs, StoreCommand, TypesCommand,
 };
 use crate::commands;
 use crate::failure::{Failure, exit};
 use crate::input;
 use crate::local::{Local, Next, RuntimeAction, StoreAction};
 use crate::output::Out;
+use crate::profiles;
+use crate::settings::{Origin, Setting, Settings};
 
 /// A server and a place to print.
 #[derive(Debug)]
@@ -49,7 +51,11 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Audit(command) => commands::keys::audit(&session(&global)?, command).await?,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
         Command::DeadLetters(command) => commands::dead_letters::run(&session(&global)?, command).await?,
-        Command::Whoami => commands::whoami::run(&session(&global)?).await?,
+        Command::Whoami => commands::whoami::run(&global).await?,
+        Command::Profiles(command) => commands::profiles::run(&global, command)?,
+        Command::Types(command) => commands::types::run(&session(&global)?, command).await?,
+        Command::Metrics => commands::types::metrics(&session(&global)?).await?,
+        Command::Openapi => commands::types::openapi(&session(&global)?).await?,
         Command::Completions { shell } => commands::completions::run(shell, &Out::new(&global))?,
         Command::Version => commands::version::run(&global).await?,
     };
@@ -57,14 +63,21 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
 }
 
 pub(crate) fn session(global: &Global) -> Result<Session, Failure> {
-    let mut options = Options::new(global.server_url(), global.token.clone().filter(|token| !token.is_empty()));
+    let settings = Settings::of(global)?;
+    let mut options = Options::new(&settings.server.value, settings.token.as_ref().map(|token| token.value.clone()));
     options.user_agent = concat!("servo-cli/", env!("CARGO_PKG_VERSION")).to_owned();
-    if let Some(file) = &global.ca_file {
-        options.ca_pem = Some(input::read(file)?.into_bytes());
+    if let Some(file) = &settings.ca_file {
+        options.ca_pem = Some(input::read(&file.value)?.into_bytes());
     }
     let session = Session { client: Client::with_options(&options)?, out: Out::new(global) };
     if options.token.is_some() && session.client.is_in_the_clear() {
         session.out.note(&format!("warning: the key goes to {} unencrypted", session.client.server()));
+    }
+    if let (Some(Setting { from: Origin::Profile(_), .. }), Some(file)) = (&settings.token, &settings.file)
+        && profiles::is_open_to_others(file)
+    {
+        let file = file.display();
+        session.out.note(&format!("warning: others can read the keys in {file}; run `chmod 600 {file}`"));
     }
     Ok(session)
 }
@@ -83,7 +96,16 @@ async fn runtime(global: &Global, command: RuntimeCommands) -> Result<Next, Fail
         RuntimeCommands::Exec(ExecArgs { command, embedded }) => {
             (embedded, RuntimeAction::Exec(parse_command(&command)?))
         }
-        RuntimeCommands::Snapshot(embedded) => (embedded, RuntimeAction::Snapshot),
+        RuntimeCommands::Snapshot(SnapshotArgs { embedded, look }) if look.watch => {
+            if embedded.data_dir.is_some() {
+                return Err(Failure::usage("a data folder that no server has open does not change")
+                    .hint("leave --watch out, or ask a server"));
+            }
+            let session = session(global)?;
+            let code = session.show(&look, async || session.client.runtime_snapshot().await).await?;
+            return Ok(Next::Done(code));
+        }
+        RuntimeCommands::Snapshot(args) => (args.embedded, RuntimeAction::Snapshot),
         RuntimeCommands::Events(args) => {
             (args.embedded, RuntimeAction::Events { after: args.after, limit: args.limit })
         }
@@ -108,7 +130,7 @@ fn parse_command(argument: &str) -> Result<RuntimeCommand, Failure> {
 
 /// The contract is the same everywhere in one version, so it needs a server only when one is named.
 async fn schema(global: &Global) -> Result<Next, Failure> {
-    if global.named_server().is_some() {
+    if Settings::of(global)?.names_a_server() {
         return Ok(Next::Done(commands::runtime::schema(&session(global)?).await?));
     }
     let raw = json_schema().to_string();
@@ -140,7 +162,12 @@ fn has_ids(command: &Command) -> bool {
             command,
             InvocationsCommand::Timeline(_) | InvocationsCommand::Watch(_) | InvocationsCommand::Counts(_)
         ),
-        Command::Functions(command) => !matches!(command, FunctionsCommand::Remove(_) | FunctionsCommand::Logs(_)),
+        Command::Functions(command) => {
+            use FunctionsCommand as F;
+            !matches!(command, F::Remove(_) | F::Logs(_) | F::Alias(_) | F::Unalias(_))
+        }
+        Command::Profiles(_) => true,
+        Command::Types(command) => matches!(command, TypesCommand::List(_)),
         Command::Executions(command) => matches!(command, ExecutionsCommand::List(_) | ExecutionsCommand::Get(_)),
         Command::Callbacks(_) => false,
         Command::Store(args) => matches!(args.command, StoreCommand::Verify),
@@ -152,6 +179,8 @@ fn has_ids(command: &Command) -> bool {
         | Command::Runtime(_)
         | Command::Doctor(_)
         | Command::Whoami
+        | Command::Metrics
+        | Command::Openapi
         | Command::Completions { .. }
         | Command::Version => false,
     }

@@ -6,11 +6,14 @@ mod doctor;
 mod event;
 mod functions;
 mod keys;
+mod many;
+mod profiles;
 mod runs;
 mod runtime;
 mod serverless;
 mod snapshot;
 mod store;
+mod types;
 mod version;
 mod whoami;
 
@@ -21,8 +24,11 @@ pub use store::{BackupDone, RestoreDone};
 pub use version::VersionReport;
 
 pub(crate) use event::EventLine;
+pub(crate) use many::Many;
+pub(crate) use profiles::ProfileList;
 pub(crate) use runs::{RunRefs, SignalledRuns};
-pub(crate) use serverless::timeline_line;
+pub(crate) use serverless::{Records, timeline_line};
+pub(crate) use whoami::{Caller, Origins, origins};
 
 /// Something that can be printed.
 pub trait View {
@@ -35,6 +41,16 @@ pub trait View {
     /// For pipelines.
     fn ids(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The option that shows the next page, if there is one.
+    fn more(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether nothing will change any more, so that nobody need look again.
+    fn is_final(&self) -> bool {
+        false
     }
 }
 

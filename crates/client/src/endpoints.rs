@@ -141,6 +141,17 @@ impl Client {
         self.get("/version", &[]).await
     }
 
+    /// What time it is for the server, as its answers say (`Date`, whole seconds). `None` if they do not.
+    pub async fn date(&self) -> Result<Option<String>, Error> {
+        let response = self.send(self.request(Method::GET, "/livez", &[]), Patience::Usual).await?;
+        Ok(response.headers().get(header::DATE).and_then(|date| date.to_str().ok()).map(str::to_owned))
+    }
+
+    /// The description of the HTTP API.
+    pub async fn openapi(&self) -> Reply<Box<RawValue>> {
+        self.get("/openapi.json", &[]).await
+    }
+
     /// Whether the process runs.
     pub async fn livez(&self) -> Result<(), Error> {
         self.send(self.request(Method::GET, "/livez", &[]), Patience::Usual).await.map(drop)

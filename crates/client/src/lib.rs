@@ -28,5 +28,5 @@ pub use follow::{Followed, Follower};
 pub use keys::AuditFilter;
 pub use lambda::{ExecutionFilter, HistoryFilter, Invocation, Invoked, execution_arn, run_of_arn};
 pub use lines::LineFollower;
-pub use serverless::{BulkRequest, EntrypointQuery, InvocationQuery, ListQuery, StatusCounts};
+pub use serverless::{BulkRequest, EntrypointQuery, InvocationQuery, ListQuery, StatusCounts, TypeItem};
 pub use timeline::TimelineFollower;

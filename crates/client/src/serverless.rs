@@ -1,6 +1,7 @@
 //! The serverless runtime API: entrypoints and their invocations.
 
 use reqwest::{Method, header};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use servo_entrypoint::{
     BulkOutcome, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationRecord, InvocationRequest,
@@ -43,6 +44,9 @@ pub struct EntrypointQuery {
     pub prefix: Option<String>,
     pub status: Option<String>,
     pub tags: Option<String>,
+    pub owner_type: Option<String>,
+    /// The adapter, by its GTS id.
+    pub runtime: Option<String>,
     pub page: ListQuery,
 }
 
@@ -52,6 +56,7 @@ pub struct InvocationQuery {
     pub entrypoint_id: Option<String>,
     pub status: Option<String>,
     pub correlation_id: Option<String>,
+    pub mode: Option<String>,
     pub page: ListQuery,
 }
 
@@ -66,6 +71,15 @@ pub struct BulkRequest {
     pub dry_run: bool,
     /// Goes on behind an earlier call.
     pub cursor: Option<String>,
+}
+
+/// A published type.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub struct TypeItem {
+    /// Its GTS id.
+    pub id: String,
+    pub uri: String,
+    pub href: String,
 }
 
 /// Counts by status.
@@ -90,6 +104,8 @@ impl Client {
         pairs.push(("entrypoint_id_prefix", query.prefix.clone()));
         pairs.push(("status", query.status.clone()));
         pairs.push(("tags", query.tags.clone()));
+        pairs.push(("owner_type", query.owner_type.clone()));
+        pairs.push(("runtime", query.runtime.clone()));
         self.get(&at("/entrypoints"), &pairs).await
     }
 
@@ -126,6 +142,7 @@ impl Client {
         pairs.push(("entrypoint_id", query.entrypoint_id.clone()));
         pairs.push(("status", query.status.clone()));
         pairs.push(("correlation_id", query.correlation_id.clone()));
+        pairs.push(("mode", query.mode.clone()));
         self.get(&at("/invocations"), &pairs).await
     }
 
@@ -165,6 +182,15 @@ impl Client {
     /// Follows what happens to an invocation until it has ended.
     pub fn follow_timeline(&self, id: &str) -> TimelineFollower {
         TimelineFollower::new(self.clone(), id.to_owned())
+    }
+
+    pub async fn types(&self) -> Reply<Page<TypeItem>> {
+        self.get(&at("/types"), &[]).await
+    }
+
+    /// The JSON Schema of a type, by its GTS id.
+    pub async fn type_schema(&self, id: &str) -> Reply<Box<RawValue>> {
+        self.get(&at(&format!("/types/{}", segment(id))), &[]).await
     }
 
     pub(crate) fn timeline_request(&self, id: &str) -> reqwest::RequestBuilder {

@@ -46,3 +46,7 @@ pub use outcome::Outcome;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/durable-functions.md")]
 struct Guide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/testing.md")]
+struct Testing;

@@ -4,11 +4,13 @@
 //! suite over a broken variant must find something, else it proves nothing.
 
 mod bus;
+mod cli;
 mod console;
 mod contract;
 mod crash;
 mod demo;
 mod dev;
+mod docs;
 mod entrypoints;
 mod operate;
 mod peers;

@@ -3,6 +3,7 @@
 pub(crate) mod api;
 pub(crate) mod browser;
 pub(crate) mod dice;
+pub(crate) mod handler;
 #[path = "../../../../crates/bus-nats/tests/it/server.rs"]
 pub(crate) mod nats;
 pub(crate) mod postgres;

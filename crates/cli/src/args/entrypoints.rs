@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::WatchArgs;
+
 #[derive(Debug, Subcommand)]
 pub enum EntrypointsCommand {
     /// Register an entrypoint, or a new version of one, as a draft
@@ -22,7 +24,7 @@ pub enum EntrypointsCommand {
     List(EntrypointListArgs),
     /// Show an entrypoint
     #[command(visible_alias = "show", before_help = "Example:\n  servo entrypoints get ep_0194f3c2")]
-    Get(EntrypointArg),
+    Get(EntrypointGetArgs),
     /// Replace a draft
     #[command(before_help = "Example:\n  servo entrypoints update ep_0194f3c2 tax.json")]
     Update(UpdateArgs),
@@ -51,6 +53,15 @@ pub struct EntrypointArg {
     /// The registration, as `list` shows it
     #[arg(value_name = "ID")]
     pub id: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct EntrypointGetArgs {
+    /// The registration, as `list` shows it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -105,8 +116,16 @@ pub struct EntrypointListArgs {
     /// Only those with this tag; may be given again
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
+    /// Only those owned so
+    #[arg(long, value_name = "KIND", value_parser = ["user", "tenant", "system"])]
+    pub owner_type: Option<String>,
+    /// Only those of this adapter, by its GTS id
+    #[arg(long, value_name = "ADAPTER")]
+    pub adapter: Option<String>,
     #[command(flatten)]
     pub page: PageArgs,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 /// Which part of a list.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use servo_model::{AliasName, FunctionName};
 
-use super::values;
+use super::{Target, WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum FunctionsCommand {
@@ -18,11 +18,14 @@ pub enum FunctionsCommand {
     #[command(visible_alias = "ls", before_help = "Example:\n  servo functions list")]
     List(FunctionListArgs),
     /// Show a function with its versions, what still runs on each, and its aliases
-    #[command(before_help = "Example:\n  servo functions show orders")]
-    Show(FunctionArg),
+    #[command(visible_alias = "get", before_help = "Example:\n  servo functions show orders")]
+    Show(FunctionShowArgs),
     /// Let an alias name a version
     #[command(before_help = "Example:\n  servo functions alias orders live 3")]
     Alias(AliasArgs),
+    /// Take an alias away
+    #[command(before_help = "Example:\n  servo functions unalias orders live")]
+    Unalias(UnaliasArgs),
     /// Remove a function that no run needs any more
     #[command(visible_alias = "rm", before_help = "Example:\n  servo functions remove orders")]
     Remove(FunctionArg),
@@ -44,6 +47,15 @@ pub struct FunctionArg {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct FunctionShowArgs {
+    /// The function
+    #[arg(value_name = "NAME", value_parser = values::function_name)]
+    pub name: FunctionName,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct FunctionListArgs {
     /// Functions per page
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -51,6 +63,8 @@ pub struct FunctionListArgs {
     /// Go on behind this function
     #[arg(long, value_name = "NAME")]
     pub after: Option<String>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -93,6 +107,16 @@ pub struct AliasArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct UnaliasArgs {
+    /// The function
+    #[arg(value_name = "NAME", value_parser = values::function_name)]
+    pub name: FunctionName,
+    /// The alias
+    #[arg(value_name = "ALIAS", value_parser = values::alias_name)]
+    pub alias: AliasName,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct InvokeArgs {
     /// The function: a name, name:qualifier, or an ARN
     #[arg(value_name = "NAME")]
@@ -113,7 +137,7 @@ pub struct InvokeArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct LogsArgs {
-    /// A run, the ARN of an execution, or a function
+    /// A run, the ARN of an execution, or a function; - reads runs from stdin, one per line
     #[arg(value_name = "RUN|NAME")]
     pub of: String,
     /// Go on with new lines until the run ends
@@ -126,14 +150,16 @@ pub enum ExecutionsCommand {
     /// Show a function's executions, newest first
     #[command(visible_alias = "ls", before_help = "Example:\n  servo executions list orders --status RUNNING")]
     List(ExecutionListArgs),
-    /// Show one execution
-    #[command(before_help = "Example:\n  servo executions get inv_0194f3c2")]
-    Get(ExecutionArg),
+    /// Show executions
+    #[command(visible_alias = "show", before_help = "Example:\n  servo executions get inv_0194f3c2")]
+    Get(ExecutionGetArgs),
     /// Show what happened in an execution
     #[command(before_help = "Example:\n  servo executions history inv_0194f3c2")]
-    History(ExecutionArg),
-    /// End an execution
-    #[command(before_help = "Example:\n  servo executions stop inv_0194f3c2 --reason 'ordered twice'")]
+    History(HistoryArgs),
+    /// End executions
+    #[command(
+        before_help = "Examples:\n  servo executions stop inv_0194f3c2 --reason 'ordered twice'\n  servo executions list orders --status RUNNING -o ids | servo executions stop -"
+    )]
     Stop(StopArgs),
 }
 
@@ -155,20 +181,37 @@ pub struct ExecutionListArgs {
     /// Go on where an earlier page ended
     #[arg(long, value_name = "MARKER")]
     pub marker: Option<String>,
+    /// Only executions of this version or alias
+    #[arg(long, value_name = "QUALIFIER")]
+    pub qualifier: Option<String>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct ExecutionArg {
-    /// The run, or the execution's ARN
-    #[arg(value_name = "RUN|ARN", value_parser = values::execution)]
-    pub arn: String,
+pub struct ExecutionGetArgs {
+    /// The runs, or the executions' ARNs; - reads them from stdin, one per line
+    #[arg(value_name = "RUN|ARN", required = true, value_parser = values::execution_or_dash)]
+    pub runs: Vec<Target>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct HistoryArgs {
+    /// The run, or the execution's ARN; - reads them from stdin, one per line
+    #[arg(value_name = "RUN|ARN", value_parser = values::execution_or_dash)]
+    pub run: Target,
+    /// The newest event first
+    #[arg(long)]
+    pub newest_first: bool,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct StopArgs {
-    /// The run, or the execution's ARN
-    #[arg(value_name = "RUN|ARN", value_parser = values::execution)]
-    pub arn: String,
+    /// The runs, or the executions' ARNs; - reads them from stdin, one per line
+    #[arg(value_name = "RUN|ARN", required = true, value_parser = values::execution_or_dash)]
+    pub runs: Vec<Target>,
     /// Why, for whoever looks at it later
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,

@@ -1,8 +1,11 @@
 //! `servo invocations …`
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 use super::entrypoints::PageArgs;
+use super::{Target, WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum InvocationsCommand {
@@ -19,30 +22,35 @@ pub enum InvocationsCommand {
     List(InvocationListArgs),
     /// Show an invocation
     #[command(visible_alias = "show", before_help = "Example:\n  servo invocations get inv_0194f3c2")]
-    Get(InvocationArg),
+    Get(InvocationGetArgs),
     /// Show what happened to an invocation
     #[command(before_help = "Example:\n  servo invocations timeline inv_0194f3c2")]
     Timeline(TimelineArgs),
     /// Follow what happens to an invocation until it ends
     #[command(before_help = "Example:\n  servo invocations watch inv_0194f3c2")]
-    Watch(InvocationArg),
-    /// End an invocation in good order
-    #[command(before_help = "Example:\n  servo invocations cancel inv_0194f3c2")]
-    Cancel(InvocationArg),
-    /// Halt a running workflow
+    Watch(InvocationStreamArg),
+    /// End invocations in good order
+    #[command(
+        before_help = "Examples:\n  servo invocations cancel inv_0194f3c2\n  servo invocations list --status running -o ids | servo invocations cancel -"
+    )]
+    Cancel(InvocationTargets),
+    /// Halt running workflows
     #[command(before_help = "Example:\n  servo invocations suspend inv_0194f3c2")]
-    Suspend(InvocationArg),
-    /// Let a suspended invocation go on
+    Suspend(InvocationTargets),
+    /// Let suspended invocations go on
     #[command(before_help = "Example:\n  servo invocations resume inv_0194f3c2")]
-    Resume(InvocationArg),
-    /// Run a failed invocation again, or one step of a workflow
+    Resume(InvocationTargets),
+    /// Run failed invocations again, or one step of a workflow
     #[command(
         before_help = "Examples:\n  servo invocations retry inv_0194f3c2\n  servo invocations retry inv_0194f3c2 --step charge"
     )]
     Retry(InvocationRetryArgs),
-    /// Start a new invocation with the params of an ended one
+    /// Start new invocations with the params of ended ones
     #[command(before_help = "Example:\n  servo invocations replay inv_0194f3c2")]
-    Replay(InvocationArg),
+    Replay(InvocationTargets),
+    /// Let a workflow go on as if a step had been done
+    #[command(before_help = "Example:\n  servo invocations skip inv_0194f3c2 --step notify")]
+    Skip(InvocationSkipArgs),
     /// Send a message to a workflow that waits for it
     #[command(before_help = "Example:\n  servo invocations signal inv_0194f3c2 approved --payload '{\"by\":\"ann\"}'")]
     Signal(InvocationSignalArgs),
@@ -56,18 +64,43 @@ pub enum InvocationsCommand {
     Counts(CountsArgs),
 }
 
+/// Invocations to act on.
 #[derive(Debug, Clone, Args)]
-pub struct InvocationArg {
-    /// The invocation
-    #[arg(value_name = "ID")]
-    pub id: String,
+pub struct InvocationTargets {
+    /// The invocations; - reads ids from stdin, one per line
+    #[arg(value_name = "ID", required = true, value_parser = values::run_id_or_dash)]
+    pub ids: Vec<Target>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationGetArgs {
+    #[command(flatten)]
+    pub targets: InvocationTargets,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationStreamArg {
+    /// The invocation; - reads ids from stdin, one per line
+    #[arg(value_name = "ID", value_parser = values::run_id_or_dash)]
+    pub id: Target,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct InvocationSkipArgs {
+    #[command(flatten)]
+    pub targets: InvocationTargets,
+    /// The step
+    #[arg(long, value_name = "STEP")]
+    pub step: String,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct TimelineArgs {
-    /// The invocation
-    #[arg(value_name = "ID")]
-    pub id: String,
+    /// The invocation; - reads ids from stdin, one per line
+    #[arg(value_name = "ID", value_parser = values::run_id_or_dash)]
+    pub id: Target,
     /// Go on with what comes until the invocation ends
     #[arg(long)]
     pub watch: bool,
@@ -99,6 +132,9 @@ pub struct InvocationStartArgs {
     /// As --wait, and show what happens meanwhile
     #[arg(long, conflicts_with = "dry_run")]
     pub watch: bool,
+    /// Give up waiting after this time and exit 8, such as 30s or PT5M
+    #[arg(long, value_name = "DURATION", conflicts_with = "dry_run", value_parser = values::parse_duration)]
+    pub timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -113,15 +149,19 @@ pub struct InvocationListArgs {
     /// Only those that were started under this correlation id
     #[arg(long, value_name = "ID")]
     pub correlation_id: Option<String>,
+    /// Only those that were started so
+    #[arg(long, value_name = "MODE", value_parser = ["sync", "async"])]
+    pub mode: Option<String>,
     #[command(flatten)]
     pub page: PageArgs,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct InvocationRetryArgs {
-    /// The invocation
-    #[arg(value_name = "ID")]
-    pub id: String,
+    #[command(flatten)]
+    pub targets: InvocationTargets,
     /// Only this step
     #[arg(long, value_name = "STEP")]
     pub step: Option<String>,
@@ -129,9 +169,9 @@ pub struct InvocationRetryArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct InvocationSignalArgs {
-    /// The invocation
-    #[arg(value_name = "ID")]
-    pub id: String,
+    /// The invocation; - reads ids from stdin, one per line
+    #[arg(value_name = "ID", value_parser = values::run_id_or_dash)]
+    pub id: Target,
     /// What the workflow waits for
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -154,6 +194,9 @@ pub struct BulkArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_items: u32,
+    /// All of them, however many calls it takes
+    #[arg(long, conflicts_with = "max_items")]
+    pub all: bool,
     /// At most this many a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub per_second: Option<u32>,
@@ -170,4 +213,6 @@ pub struct CountsArgs {
     /// Only those of this entrypoint, by its address
     #[arg(long, value_name = "ADDRESS")]
     pub entrypoint: Option<String>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }

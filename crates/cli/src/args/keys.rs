@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use servo_model::{KeyId, Role, TenantId, Timestamp};
 
-use super::values;
+use super::{WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
@@ -52,6 +52,8 @@ pub struct KeyListArgs {
     /// Of another tenant than your own; needs the role platform-admin
     #[arg(long, value_name = "TENANT", value_parser = values::tenant)]
     pub tenant: Option<TenantId>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -100,4 +102,6 @@ pub struct AuditListArgs {
     /// Go on where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }

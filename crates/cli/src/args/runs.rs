@@ -9,7 +9,7 @@ use servo_model::event::SignalType;
 use servo_model::ids::Name;
 use servo_model::{RunId, SignalId, StepId, Timestamp};
 
-use super::values;
+use super::{WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
@@ -20,7 +20,7 @@ pub enum RunsCommand {
     )]
     List(ListArgs),
     /// Show a run: its steps with their attempts, what it waits for, why it failed
-    #[command(visible_alias = "show", before_help = "Example:\n  servo runs get inv_0194f3c2")]
+    #[command(visible_alias = "show", before_help = "Example:\n  servo runs get inv_0194f3c2 --watch")]
     Get(GetArgs),
     /// Print the events of a run
     #[command(
@@ -87,22 +87,25 @@ pub struct ListArgs {
     #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
     pub cursor: Option<String>,
     /// Every page
-    #[arg(long)]
+    #[arg(long, conflicts_with = "watch")]
     pub all: bool,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct GetArgs {
-    /// The run
-    #[arg(value_name = "RUN", value_parser = values::run_id)]
-    pub run: RunId,
+    #[command(flatten)]
+    pub targets: Targets,
+    #[command(flatten)]
+    pub watch: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct EventsArgs {
-    /// The run
-    #[arg(value_name = "RUN", value_parser = values::run_id)]
-    pub run: RunId,
+    /// The run; - reads ids from stdin, one per line
+    #[arg(value_name = "RUN", value_parser = values::run_id_or_dash)]
+    pub run: Target,
     /// Only events after this sequence number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub after: u64,
@@ -116,9 +119,9 @@ pub struct EventsArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct TailArgs {
-    /// The run
-    #[arg(value_name = "RUN", value_parser = values::run_id)]
-    pub run: RunId,
+    /// The run; - reads ids from stdin, one per line
+    #[arg(value_name = "RUN", value_parser = values::run_id_or_dash)]
+    pub run: Target,
     /// Only events after this sequence number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub after: u64,
@@ -214,9 +217,9 @@ pub struct RetryArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// The run
-    #[arg(value_name = "RUN", value_parser = values::run_id)]
-    pub run: RunId,
+    /// The run; - reads ids from stdin, one per line
+    #[arg(value_name = "RUN", value_parser = values::run_id_or_dash)]
+    pub run: Target,
     /// The file to write; without it, stdout
     #[arg(long, short, value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use servo_model::Timestamp;
 
-use super::values;
+use super::{WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum RuntimeCommands {
@@ -18,7 +18,7 @@ pub enum RuntimeCommands {
     #[command(
         before_help = "Examples:\n  servo runtime snapshot\n  servo runtime snapshot --data-dir ./.servo -o json"
     )]
-    Snapshot(EmbeddedArgs),
+    Snapshot(SnapshotArgs),
     /// Print the contract as JSON Schema; with --server, the server's
     #[command(before_help = "Example:\n  servo runtime schema")]
     Schema,
@@ -36,6 +36,14 @@ pub struct EmbeddedArgs {
     /// Take this as the present time instead of the clock's
     #[arg(long, value_name = "TIME", requires = "data_dir", value_parser = values::parse_time)]
     pub at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct SnapshotArgs {
+    #[command(flatten)]
+    pub embedded: EmbeddedArgs,
+    #[command(flatten)]
+    pub look: WatchArgs,
 }
 
 #[derive(Debug, Clone, Args)]

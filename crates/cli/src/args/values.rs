@@ -15,16 +15,37 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| "a duration is not negative".to_owned())
 }
 
+/// How often to look.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = parse_duration(text)?;
+    let allowed = Duration::from_millis(100)..=Duration::from_secs(3_600);
+    if allowed.contains(&interval) { Ok(interval) } else { Err("between 100ms and 1h".to_owned()) }
+}
+
 pub fn parse_time(text: &str) -> Result<Timestamp, Invalid> {
     Timestamp::parse(text)
 }
 
-pub(super) fn run_id(text: &str) -> Result<RunId, Invalid> {
-    RunId::parse(text)
-}
-
 pub(super) fn run_id_or_dash(text: &str) -> Result<Target, Invalid> {
     if text == "-" { Ok(Target::Stdin) } else { RunId::parse(text).map(Target::Run) }
+}
+
+/// A run or the ARN of an execution, or `-`.
+pub(super) fn execution_or_dash(text: &str) -> Result<Target, Invalid> {
+    match servo_client::run_of_arn(text) {
+        Some(run) => Ok(Target::Run(run)),
+        None => run_id_or_dash(text),
+    }
+}
+
+/// The name of a profile.
+pub(super) fn profile(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=64).contains(&text.len()) && text.chars().all(allowed) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 64 letters, digits, `-`, `_` and `.`".to_owned())
+    }
 }
 
 pub(super) fn step_id(text: &str) -> Result<StepId, Invalid> {
@@ -57,11 +78,6 @@ pub(super) fn tenant(text: &str) -> Result<TenantId, Invalid> {
 
 pub(super) fn role(text: &str) -> Result<Role, String> {
     Role::parse(text).ok_or_else(|| format!("not one of {}", Role::ALL.map(Role::as_str).join(", ")))
-}
-
-/// A run or an ARN, as an ARN.
-pub(super) fn execution(text: &str) -> Result<String, String> {
-    crate::commands::functions::arn_of(text)
 }
 
 #[cfg(test)]

@@ -1,14 +1,9 @@
 //! `servo alerts`
 
 use crate::args::AlertsArgs;
-use crate::failure::{Failure, exit};
-use crate::run::{Session, interruptible};
+use crate::failure::Failure;
+use crate::run::Session;
 
 pub(crate) async fn run(session: &Session, args: &AlertsArgs) -> Result<u8, Failure> {
-    interruptible(async {
-        let alerts = session.client.alerts(Some(args.limit)).await?;
-        session.out.data(&*alerts, alerts.raw())?;
-        Ok(exit::OK)
-    })
-    .await
+    session.show(&args.watch, async || session.client.alerts(Some(args.limit)).await).await
 }

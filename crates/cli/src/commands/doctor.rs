@@ -1,19 +1,53 @@
 //! `servo doctor`, the part that asks a server. The binary adds what it can see of configurations and data folders.
 
+use jiff::fmt::rfc2822;
 use servo_client::Client;
+use servo_model::Timestamp;
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::profiles;
 use crate::run::{interruptible, session};
+use crate::settings::Settings;
 use crate::view::Check;
+
+/// Answers have whole seconds, and take a while.
+const CLOCKS_APART_SECONDS: u64 = 5;
 
 /// Looks at the server that the options name. A failure is for options that cannot be used; a server that is down is a check.
 pub async fn server_checks(global: &Global) -> Result<Vec<Check>, Failure> {
+    let settings = Settings::of(global)?;
     let session = session(global)?;
-    interruptible(async { Ok(checks(&session.client).await) }).await
+    let mut found = vec![settings_check(&settings)];
+    found.extend(interruptible(async { Ok(checks(&session.client, session.out.line_style().now).await) }).await?);
+    Ok(found)
 }
 
-async fn checks(client: &Client) -> Vec<Check> {
+/// The first question when the wrong server answers.
+fn settings_check(settings: &Settings) -> Check {
+    let key = settings.token.as_ref().map_or_else(|| "no key".to_owned(), |token| format!("key from {}", token.from));
+    let detail = format!("server from {}, {key}", settings.server.from);
+    match &settings.file {
+        Some(file) if profiles::is_open_to_others(file) => {
+            let file = file.display();
+            Check::warn("settings", format!("{detail}; others can read {file}"), format!("`chmod 600 {file}`"))
+        }
+        _ => Check::ok("settings", detail),
+    }
+}
+
+/// Leases and timers follow the server's clock, ages in tables this one's.
+fn clock_check(date: Option<&str>, now: Timestamp) -> Option<Check> {
+    let server = rfc2822::parse(date?).ok()?.timestamp().as_millisecond();
+    let apart = now.as_millis().abs_diff(server) / 1_000;
+    Some(if apart <= CLOCKS_APART_SECONDS {
+        Check::ok("clocks", "this machine's and the server's agree")
+    } else {
+        Check::warn("clocks", format!("{apart} s apart"), "set both by the same time service")
+    })
+}
+
+async fn checks(client: &Client, now: Timestamp) -> Vec<Check> {
     let mut checks = Vec::new();
     match client.version().await {
         Ok(version) => checks.push(version_check(client.server(), &version.version)),
@@ -23,6 +57,7 @@ async fn checks(client: &Client) -> Vec<Check> {
             return checks;
         }
     }
+    checks.extend(client.date().await.ok().and_then(|date| clock_check(date.as_deref(), now)));
     match client.readyz().await {
         Ok(readiness) if readiness.ready => checks.push(Check::ok("readiness", "the server takes work")),
         Ok(readiness) => {
@@ -73,5 +108,21 @@ fn refused(name: &str, error: &servo_client::Error) -> Check {
     match error.exit_code() {
         crate::exit::AUTH => Check::warn(name, "not allowed to look", "use a platform-admin key to see this too"),
         _ => Check::fail(name, error.to_string(), "look at the server's log"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::CheckStatus;
+
+    #[test]
+    fn clocks_that_differ_are_told() {
+        let now = Timestamp::parse("2026-11-16T10:00:00Z").unwrap();
+        let status = |date: &str| clock_check(Some(date), now).map(|check| check.status);
+        assert_eq!(status("Mon, 16 Nov 2026 09:59:58 GMT"), Some(CheckStatus::Ok));
+        assert_eq!(status("Mon, 16 Nov 2026 10:01:00 GMT"), Some(CheckStatus::Warn));
+        assert_eq!(status("yesterday"), None);
+        assert!(clock_check(None, now).is_none());
     }
 }

@@ -44,17 +44,14 @@ pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Resul
                     prefix: args.prefix,
                     status: args.status,
                     tags: Some(tags).filter(|tags| !tags.is_empty()),
+                    owner_type: args.owner_type,
+                    runtime: args.adapter,
                     page: page(args.page),
                 };
-                let page = client.list_entrypoints(&query).await?;
-                out.data(&*page, page.raw())?;
-                more(session, page.page_info.next_cursor.as_deref());
-                return Ok(exit::OK);
+                return session.show(&args.watch, async || client.list_entrypoints(&query).await).await;
             }
             EntrypointsCommand::Get(args) => {
-                let entrypoint = client.entrypoint(&args.id).await?;
-                out.data(&*entrypoint, entrypoint.raw())?;
-                return Ok(exit::OK);
+                return session.show(&args.watch, async || client.entrypoint(&args.id).await).await;
             }
             EntrypointsCommand::Update(args) => {
                 let updated = client.update_entrypoint(&args.id, &document).await?;
@@ -81,12 +78,6 @@ pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Resul
 
 pub(super) fn page(args: PageArgs) -> ListQuery {
     ListQuery { filter: args.filter, order: args.order, limit: Some(args.limit), cursor: args.cursor }
-}
-
-pub(super) fn more(session: &Session, cursor: Option<&str>) {
-    if let Some(cursor) = cursor {
-        session.out.note(&format!("there are more: --cursor {cursor}"));
-    }
 }
 
 /// The address that a name stands for.

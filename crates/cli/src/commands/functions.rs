@@ -5,11 +5,15 @@ use servo_model::RunId;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 
-use crate::args::{CallbacksCommand, ExecutionsCommand, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs};
+use super::each::{ask, one_by_one};
+use crate::args::{
+    CallbacksCommand, ExecutionsCommand, Format, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, Target,
+};
 use crate::failure::{Failure, exit};
 use crate::input;
+use crate::output::json;
 use crate::run::{Session, interruptible};
-use crate::view::Answered;
+use crate::view::{Answered, Many};
 
 pub(crate) async fn run(session: &Session, command: FunctionsCommand) -> Result<u8, Failure> {
     let (client, out) = (&session.client, &session.out);
@@ -23,15 +27,15 @@ pub(crate) async fn run(session: &Session, command: FunctionsCommand) -> Result<
                 }
             }
             FunctionsCommand::List(args) => {
-                let list = client.functions(args.after.as_deref(), Some(args.limit)).await?;
-                out.data(&*list, list.raw())?;
-                if let Some(after) = &list.after {
-                    out.note(&format!("there are more: --after {after}"));
-                }
+                let look = async || client.functions(args.after.as_deref(), Some(args.limit)).await;
+                return session.show(&args.watch, look).await;
             }
             FunctionsCommand::Show(args) => {
-                let view = client.function(&args.name).await?;
-                out.data(&*view, view.raw())?;
+                return session.show(&args.watch, async || client.function(&args.name).await).await;
+            }
+            FunctionsCommand::Unalias(args) => {
+                client.remove_alias(&args.name, &args.alias).await?;
+                out.note(&format!("removed {} of {}", args.alias, args.name));
             }
             FunctionsCommand::Alias(args) => {
                 let item = client.put_alias(&args.name, &args.alias, args.version).await?;
@@ -94,7 +98,11 @@ async fn invoke(session: &Session, args: InvokeArgs) -> Result<u8, Failure> {
 }
 
 async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
-    let (client, out) = (&session.client, &session.out);
+    let client = &session.client;
+    if args.of == "-" {
+        let read = async |run: &RunId| lines(session, run, args.follow).await;
+        return one_by_one(session, &Target::Stdin, read).await;
+    }
     let run = match RunId::parse(&args.of).ok().filter(|_| args.of.starts_with("inv_")).or_else(|| run_of_arn(&args.of))
     {
         Some(run) => run,
@@ -106,8 +114,13 @@ async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
             newest.ok_or_else(none)?
         }
     };
-    if args.follow {
-        let mut lines = client.follow_lines(&run, 0);
+    lines(session, &run, args.follow).await
+}
+
+async fn lines(session: &Session, run: &RunId, follow: bool) -> Result<u8, Failure> {
+    let (client, out) = (&session.client, &session.out);
+    if follow {
+        let mut lines = client.follow_lines(run, 0);
         while let Some(page) = lines.next().await? {
             out.data(&*page, page.raw())?;
         }
@@ -115,7 +128,7 @@ async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
     }
     let mut after = 0;
     loop {
-        let page = client.run_logs(&run, after, Some(1_000)).await?;
+        let page = client.run_logs(run, after, Some(1_000)).await?;
         let Some(last) = page.items.last() else { return Ok(exit::OK) };
         after = last.number;
         out.data(&*page, page.raw())?;
@@ -123,44 +136,57 @@ async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) async fn executions(session: &Session, command: ExecutionsCommand) -> Result<u8, Failure> {
-    let (client, out) = (&session.client, &session.out);
+    let client = &session.client;
+    let look = async |run: &RunId| client.execution(&execution_arn(run)).await;
+    match command {
+        ExecutionsCommand::List(args) => {
+            let statuses = args.status.iter().filter_map(|text| ExecutionStatus::parse(&text.to_uppercase()));
+            let filter = ExecutionFilter {
+                qualifier: args.qualifier,
+                name: args.name,
+                statuses: statuses.collect(),
+                limit: Some(args.limit),
+                marker: args.marker,
+            };
+            session.show(&args.watch, async || client.executions(&args.function, &filter).await).await
+        }
+        ExecutionsCommand::Get(args) if args.watch.watch => {
+            let run = input::single(&args.runs)?;
+            session.show(&args.watch, async || look(&run).await).await
+        }
+        ExecutionsCommand::Get(args) => ask(session, &args.runs, "get", look, Many).await,
+        ExecutionsCommand::History(args) => {
+            one_by_one(session, &args.run, async |run| history(session, run, args.newest_first).await).await
+        }
+        ExecutionsCommand::Stop(args) => {
+            let error = ErrorObject { error_message: args.reason, ..ErrorObject::default() };
+            let stop = async |run: &RunId| client.stop_execution(&execution_arn(run), &error).await;
+            ask(session, &args.runs, "stop", stop, Many).await
+        }
+    }
+}
+
+/// Every page. Only JSON, which is one document, waits for the last one.
+async fn history(session: &Session, run: &RunId, newest_first: bool) -> Result<u8, Failure> {
+    let out = &session.out;
     interruptible(async {
-        match command {
-            ExecutionsCommand::List(args) => {
-                let statuses = args.status.iter().filter_map(|text| ExecutionStatus::parse(&text.to_uppercase()));
-                let filter = ExecutionFilter {
-                    qualifier: None,
-                    name: args.name,
-                    statuses: statuses.collect(),
-                    limit: Some(args.limit),
-                    marker: args.marker,
-                };
-                let page = client.executions(&args.function, &filter).await?;
+        let mut filter = HistoryFilter { limit: Some(1_000), newest_first, ..HistoryFilter::default() };
+        let mut raws = Vec::new();
+        loop {
+            let page = session.client.history(&execution_arn(run), &filter).await?;
+            if out.format() == Format::Json {
+                raws.extend(json::items(page.raw(), "Events")?);
+            } else {
                 out.data(&*page, page.raw())?;
-                if let Some(marker) = &page.next_marker {
-                    out.note(&format!("there are more: --marker {marker}"));
-                }
             }
-            ExecutionsCommand::Get(args) => {
-                let execution = client.execution(&args.arn).await?;
-                out.data(&*execution, execution.raw())?;
+            filter.marker.clone_from(&page.next_marker);
+            if filter.marker.is_none() {
+                break;
             }
-            ExecutionsCommand::History(args) => {
-                let mut filter = HistoryFilter { limit: Some(1_000), ..HistoryFilter::default() };
-                loop {
-                    let page = client.history(&args.arn, &filter).await?;
-                    out.data(&*page, page.raw())?;
-                    filter.marker.clone_from(&page.next_marker);
-                    if filter.marker.is_none() {
-                        break;
-                    }
-                }
-            }
-            ExecutionsCommand::Stop(args) => {
-                let error = ErrorObject { error_message: args.reason, ..ErrorObject::default() };
-                let stopped = client.stop_execution(&args.arn, &error).await?;
-                out.data(&*stopped, stopped.raw())?;
-            }
+        }
+        if out.format() == Format::Json {
+            let items: Vec<_> = raws.iter().map(|raw| raw.get()).collect();
+            out.text(&json::indent(&format!("{{\"Events\":[{}]}}", items.join(","))))?;
         }
         Ok(exit::OK)
     })
@@ -183,12 +209,4 @@ pub(crate) async fn callbacks(session: &Session, command: CallbacksCommand) -> R
         Ok(exit::OK)
     })
     .await
-}
-
-/// The ARN that a run or an ARN stands for.
-pub(crate) fn arn_of(text: &str) -> Result<String, String> {
-    if run_of_arn(text).is_some() {
-        return Ok(text.to_owned());
-    }
-    RunId::parse(text).map(|run| execution_arn(&run)).map_err(|invalid| invalid.reason)
 }

@@ -1,51 +1,62 @@
 //! `servo invocations`
 
+mod bulk;
+
 use serde_json::Value;
-use servo_client::{Answer, BulkRequest, InvocationQuery};
+use servo_client::{Answer, InvocationQuery};
 use servo_entrypoint::{
     InvocationControlAction as Action, InvocationMode, InvocationRecord, InvocationRequest, InvocationSignal,
     InvocationStatus,
 };
+use servo_model::RunId;
 
-use super::entrypoints::{address, more, page};
+use super::each::{ask, one_by_one};
+use super::entrypoints::{address, page};
 use super::functions::payload;
-use crate::args::{BulkArgs, Format, InvocationStartArgs, InvocationsCommand};
+use crate::args::{Format, InvocationGetArgs, InvocationStartArgs, InvocationsCommand};
 use crate::failure::{Failure, exit};
+use crate::input;
 use crate::output::json;
 use crate::output::style::clean;
 use crate::run::{Session, interruptible};
-use crate::view::timeline_line;
+use crate::view::{Records, timeline_line};
 
 pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Result<u8, Failure> {
-    let (client, out) = (&session.client, &session.out);
-    let (id, action) = match command {
+    let client = &session.client;
+    let (targets, action) = match command {
         InvocationsCommand::Start(args) => return start(session, args).await,
-        InvocationsCommand::Timeline(args) if args.watch => return watch(session, &args.id).await,
-        InvocationsCommand::Timeline(args) => return timeline(session, &args.id).await,
-        InvocationsCommand::Watch(args) => return watch(session, &args.id).await,
-        InvocationsCommand::Bulk(args) => return bulk(session, args).await,
+        InvocationsCommand::Timeline(args) => {
+            return one_by_one(session, &args.id, async |id| match args.watch {
+                true => watch(session, id.as_str()).await,
+                false => timeline(session, id.as_str()).await,
+            })
+            .await;
+        }
+        InvocationsCommand::Watch(args) => {
+            return one_by_one(session, &args.id, async |id| watch(session, id.as_str()).await).await;
+        }
+        InvocationsCommand::Bulk(args) => return bulk::run(session, args).await,
         InvocationsCommand::List(args) => {
             let query = InvocationQuery {
                 entrypoint_id: args.entrypoint,
                 status: args.status,
                 correlation_id: args.correlation_id,
+                mode: args.mode,
                 page: page(args.page),
             };
-            let page = interruptible(async { Ok(client.list_invocations(&query).await?) }).await?;
-            out.data(&*page, page.raw())?;
-            more(session, page.page_info.next_cursor.as_deref());
-            return Ok(exit::OK);
+            return session.show(&args.watch, async || client.list_invocations(&query).await).await;
+        }
+        InvocationsCommand::Get(InvocationGetArgs { targets, watch }) if watch.watch => {
+            let id = input::single(&targets.ids)?;
+            return session.show(&watch, async || client.invocation(id.as_str()).await).await;
         }
         InvocationsCommand::Get(args) => {
-            let record = interruptible(async { Ok(client.invocation(&args.id).await?) }).await?;
-            out.data(&*record, record.raw())?;
-            return Ok(exit::OK);
+            let look = async |id: &RunId| client.invocation(id.as_str()).await;
+            return ask(session, &args.targets.ids, "get", look, Records).await;
         }
         InvocationsCommand::Counts(args) => {
-            let counts =
-                interruptible(async { Ok(client.count_invocations(args.entrypoint.as_deref()).await?) }).await?;
-            out.data(&*counts, counts.raw())?;
-            return Ok(exit::OK);
+            let look = async || client.count_invocations(args.entrypoint.as_deref()).await;
+            return session.show(&args.watch, look).await;
         }
         InvocationsCommand::Signal(args) => {
             let signal_id = match args.signal_id {
@@ -53,22 +64,21 @@ pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Resul
                 None => super::runs::new_signal_id()?.to_string(),
             };
             let signal = InvocationSignal { signal_id, name: args.name, payload: parsed(args.payload, "--payload")? };
-            let record = interruptible(async { Ok(client.signal_invocation(&args.id, &signal).await?) }).await?;
-            out.data(&*record, record.raw())?;
-            return Ok(exit::OK);
+            let send = async |id: &RunId| client.signal_invocation(id.as_str(), &signal).await;
+            return ask(session, &[args.id], "signal", send, Records).await;
         }
-        InvocationsCommand::Cancel(args) => (args.id, Action::Cancel),
-        InvocationsCommand::Suspend(args) => (args.id, Action::Suspend),
-        InvocationsCommand::Resume(args) => (args.id, Action::Resume),
-        InvocationsCommand::Replay(args) => (args.id, Action::Replay),
+        InvocationsCommand::Cancel(args) => (args, Action::Cancel),
+        InvocationsCommand::Suspend(args) => (args, Action::Suspend),
+        InvocationsCommand::Resume(args) => (args, Action::Resume),
+        InvocationsCommand::Replay(args) => (args, Action::Replay),
+        InvocationsCommand::Skip(args) => (args.targets, Action::SkipStep { step_id: args.step }),
         InvocationsCommand::Retry(args) => match args.step {
-            Some(step_id) => (args.id, Action::RetryStep { step_id }),
-            None => (args.id, Action::Retry),
+            Some(step_id) => (args.targets, Action::RetryStep { step_id }),
+            None => (args.targets, Action::Retry),
         },
     };
-    let record = interruptible(async { Ok(client.control_invocation(&id, &action).await?) }).await?;
-    out.data(&*record, record.raw())?;
-    Ok(exit::OK)
+    let control = async |id: &RunId| client.control_invocation(id.as_str(), &action).await;
+    ask(session, &targets.ids, action.as_str(), control, Records).await
 }
 
 fn parsed(given: Option<String>, name: &str) -> Result<Value, Failure> {
@@ -88,7 +98,8 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
         idempotency_key: args.key,
     };
     let started = interruptible(async { Ok(client.start_invocation(&request).await?) }).await?;
-    if !args.wait && !args.watch {
+    // To give up waiting is to wait.
+    if !args.wait && !args.watch && args.timeout.is_none() {
         out.data(&*started, started.raw())?;
         let ended = started.record.mode == InvocationMode::Sync && !started.dry_run;
         return if ended { verdict(&started.record) } else { Ok(exit::OK) };
@@ -105,8 +116,17 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
         }
         Ok(())
     };
+    let follow = async {
+        match args.timeout {
+            None => follow.await,
+            Some(limit) => {
+                let late = || Failure::new(exit::TIMED_OUT, format!("timed out waiting for {id}"));
+                tokio::time::timeout(limit, follow).await.unwrap_or_else(|_| Err(late()))
+            }
+        }
+    };
     interruptible(follow).await.map_err(|failure| match failure.exit {
-        exit::INTERRUPTED => goes_on(failure),
+        exit::INTERRUPTED | exit::TIMED_OUT => goes_on(failure),
         _ => failure,
     })?;
     let record: Answer<InvocationRecord> = interruptible(async { Ok(client.invocation(&id).await?) }).await?;
@@ -167,29 +187,4 @@ async fn watch(session: &Session, id: &str) -> Result<u8, Failure> {
         Ok(exit::OK)
     })
     .await
-}
-
-async fn bulk(session: &Session, args: BulkArgs) -> Result<u8, Failure> {
-    let action = match args.action.as_str() {
-        "cancel" => Action::Cancel,
-        "suspend" => Action::Suspend,
-        "resume" => Action::Resume,
-        "retry" => Action::Retry,
-        _ => Action::Replay,
-    };
-    let request = BulkRequest {
-        action,
-        filter: args.filter,
-        max_items: Some(args.max_items),
-        per_second: args.per_second,
-        dry_run: args.dry_run,
-        cursor: args.cursor,
-    };
-    let page = interruptible(async { Ok(session.client.bulk_control(&request).await?) }).await?;
-    session.out.data(&*page, page.raw())?;
-    if let Some(cursor) = &page.page_info.next_cursor {
-        session.out.note(&format!("there are more: run the command again with --cursor {cursor}"));
-    }
-    let refused = page.items.iter().filter(|outcome| outcome.error.is_some()).count();
-    Ok(if refused == 0 { exit::OK } else { exit::CONFLICT })
 }

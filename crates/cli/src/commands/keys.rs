@@ -19,11 +19,8 @@ pub(crate) async fn run(session: &Session, command: KeysCommand) -> Result<u8, F
             }
             KeysCommand::List(args) => {
                 let tenant = args.tenant.as_ref().map(TenantId::as_str);
-                let list = client.keys(tenant, args.after.as_deref(), Some(args.limit)).await?;
-                out.data(&*list, list.raw())?;
-                if let Some(after) = &list.after {
-                    out.note(&format!("there are more: --after {after}"));
-                }
+                let look = async || client.keys(tenant, args.after.as_deref(), Some(args.limit)).await;
+                return session.show(&args.watch, look).await;
             }
             KeysCommand::Revoke(args) => {
                 let item = client.revoke_key(&args.id).await?;
@@ -59,13 +56,5 @@ pub(crate) async fn audit(session: &Session, command: AuditCommand) -> Result<u8
         limit: Some(args.limit),
         cursor: args.cursor,
     };
-    interruptible(async {
-        let list = session.client.audit(&filter).await?;
-        session.out.data(&*list, list.raw())?;
-        if let Some(cursor) = &list.next_cursor {
-            session.out.note(&format!("there are more: --cursor {cursor}"));
-        }
-        Ok(exit::OK)
-    })
-    .await
+    session.show(&args.watch, async || session.client.audit(&filter).await).await
 }

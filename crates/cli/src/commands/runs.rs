@@ -8,9 +8,12 @@ mod transfer;
 
 use servo_model::event::SignalType;
 
-use crate::args::{RunsCommand, SignalArgs};
-use crate::failure::{Failure, exit};
-use crate::run::{Session, interruptible};
+use super::each::{ask, one_by_one};
+use crate::args::{GetArgs, RunsCommand, SignalArgs, Targets};
+use crate::failure::Failure;
+use crate::input;
+use crate::run::Session;
+use crate::view::Many;
 use act::Signal;
 
 pub(super) use act::new_signal_id;
@@ -20,13 +23,23 @@ pub(crate) async fn run(session: &Session, command: RunsCommand) -> Result<u8, F
     let (targets, signal) = match command {
         RunsCommand::List(args) => return list::list(session, args).await,
         RunsCommand::Get(args) => {
-            let snapshot = interruptible(async { Ok(session.client.run(&args.run).await?) }).await?;
-            session.out.data(&*snapshot, snapshot.raw())?;
-            return Ok(exit::OK);
+            let GetArgs { targets: Targets { runs }, watch } = args;
+            if watch.watch {
+                let run = input::single(&runs)?;
+                return session.show(&watch, async || session.client.run(&run).await).await;
+            }
+            return ask(session, &runs, "get", async |run| session.client.run(run).await, Many).await;
         }
-        RunsCommand::Events(args) if args.follow => return events::follow(session, &args.run, args.after).await,
-        RunsCommand::Events(args) => return events::all(session, &args).await,
-        RunsCommand::Tail(args) => return events::follow(session, &args.run, args.after).await,
+        RunsCommand::Events(args) => {
+            return one_by_one(session, &args.run, async |run| match args.follow {
+                true => events::follow(session, run, args.after).await,
+                false => events::all(session, run, &args).await,
+            })
+            .await;
+        }
+        RunsCommand::Tail(args) => {
+            return one_by_one(session, &args.run, async |run| events::follow(session, run, args.after).await).await;
+        }
         RunsCommand::Start(args) => return start::start(session, args).await,
         RunsCommand::Export(args) => return transfer::export(session, &args).await,
         RunsCommand::Import(args) => return transfer::import(session, &args).await,

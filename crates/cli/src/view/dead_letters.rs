@@ -30,6 +30,10 @@ impl View for DeadLetterList {
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|letter| letter.position.clone()).collect()
     }
+
+    fn more(&self) -> Option<String> {
+        self.next_after.as_ref().map(|after| format!("--after {after}"))
+    }
 }
 
 impl View for Redriven {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use servo_model::function::{FunctionSpec, Reach};
+use servo_model::operation::ExecutionStatus;
 use servo_wire::lambda::{GetExecutionResponse, HistoryResponse, ListExecutionsResponse, StopResponse};
 use servo_wire::v1::{AliasItem, FunctionItem, FunctionList, FunctionView, LineList};
 
@@ -85,6 +86,10 @@ impl View for FunctionList {
 
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|item| item.name.clone()).collect()
+    }
+
+    fn more(&self) -> Option<String> {
+        self.after.as_ref().map(|after| format!("--after {after}"))
     }
 }
 
@@ -171,6 +176,10 @@ impl View for ListExecutionsResponse {
     fn ids(&self) -> Vec<String> {
         self.durable_executions.iter().map(|item| item.durable_execution_arn.clone()).collect()
     }
+
+    fn more(&self) -> Option<String> {
+        self.next_marker.as_ref().map(|marker| format!("--marker {marker}"))
+    }
 }
 
 impl View for GetExecutionResponse {
@@ -192,6 +201,10 @@ impl View for GetExecutionResponse {
 
     fn ids(&self) -> Vec<String> {
         vec![self.durable_execution_arn.clone()]
+    }
+
+    fn is_final(&self) -> bool {
+        self.status != ExecutionStatus::Running
     }
 }
 

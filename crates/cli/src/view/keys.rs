@@ -47,6 +47,10 @@ impl View for KeyList {
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|key| key.id.to_string()).collect()
     }
+
+    fn more(&self) -> Option<String> {
+        self.after.as_ref().map(|after| format!("--after {after}"))
+    }
 }
 
 impl View for CreatedKey {
@@ -95,5 +99,9 @@ impl View for AuditList {
 
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|entry| entry.id.to_string()).collect()
+    }
+
+    fn more(&self) -> Option<String> {
+        self.next_cursor.as_ref().map(|cursor| format!("--cursor {cursor}"))
     }
 }

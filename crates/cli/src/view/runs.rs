@@ -19,6 +19,10 @@ impl View for RunList {
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|item| item.run_id.to_string()).collect()
     }
+
+    fn more(&self) -> Option<String> {
+        self.next_cursor.as_ref().map(|cursor| format!("--all, or --cursor {cursor}"))
+    }
 }
 
 fn row(item: &RunItem, style: &Style) -> Vec<Cell> {

@@ -2,7 +2,8 @@
 
 use servo_client::StatusCounts;
 use servo_entrypoint::{
-    BulkOutcome, Entrypoint, EntrypointType, InvocationRecord, InvocationResult, InvocationTimelineEvent, Page,
+    BulkOutcome, Entrypoint, EntrypointType, InvocationRecord, InvocationResult, InvocationStatus,
+    InvocationTimelineEvent, Page,
 };
 
 use super::{Style, View};
@@ -50,30 +51,42 @@ impl View for Page<Entrypoint> {
     fn ids(&self) -> Vec<String> {
         self.items.iter().filter_map(|item| item.id.clone()).collect()
     }
+
+    fn more(&self) -> Option<String> {
+        self.page_info.next_cursor.as_ref().map(|cursor| format!("--cursor {cursor}"))
+    }
+}
+
+fn records(records: &[InvocationRecord], style: &Style) -> String {
+    let row = |record: &InvocationRecord| {
+        let times = &record.timestamps;
+        let own = record.entrypoint_id.trim_end_matches('~').rsplit('~').next().unwrap_or_default();
+        vec![
+            Cell::whole(&record.invocation_id),
+            Cell::status(record.status.as_str()),
+            Cell::whole(own),
+            Cell::new(&style.time(times.created_at)),
+            Cell::from(times.finished_at.map(|end| took(end.since(times.created_at)))),
+            Cell::from(record.error.as_ref().map(|error| error.message.clone())),
+        ]
+    };
+    let rows: Vec<_> = records.iter().map(row).collect();
+    table(style.paint(), &["INVOCATION", "STATUS", "ENTRYPOINT", "CREATED", "TOOK", "ERROR"], &rows)
 }
 
 impl View for Page<InvocationRecord> {
     const ITEMS: Option<&'static str> = Some("items");
 
     fn table(&self, style: &Style) -> String {
-        let row = |record: &InvocationRecord| {
-            let times = &record.timestamps;
-            let own = record.entrypoint_id.trim_end_matches('~').rsplit('~').next().unwrap_or_default();
-            vec![
-                Cell::whole(&record.invocation_id),
-                Cell::status(record.status.as_str()),
-                Cell::whole(own),
-                Cell::new(&style.time(times.created_at)),
-                Cell::from(times.finished_at.map(|end| took(end.since(times.created_at)))),
-                Cell::from(record.error.as_ref().map(|error| error.message.clone())),
-            ]
-        };
-        let rows: Vec<_> = self.items.iter().map(row).collect();
-        table(style.paint(), &["INVOCATION", "STATUS", "ENTRYPOINT", "CREATED", "TOOK", "ERROR"], &rows)
+        records(&self.items, style)
     }
 
     fn ids(&self) -> Vec<String> {
         self.items.iter().map(|item| item.invocation_id.clone()).collect()
+    }
+
+    fn more(&self) -> Option<String> {
+        self.page_info.next_cursor.as_ref().map(|cursor| format!("--cursor {cursor}"))
     }
 }
 
@@ -97,6 +110,32 @@ impl View for InvocationRecord {
 
     fn ids(&self) -> Vec<String> {
         vec![self.invocation_id.clone()]
+    }
+
+    /// A failed one can be retried, but does nothing by itself.
+    fn is_final(&self) -> bool {
+        use InvocationStatus as S;
+        match self.status {
+            S::Queued | S::Running | S::Suspended | S::Compensating => false,
+            S::Succeeded | S::Failed | S::Canceled | S::Compensated | S::DeadLettered => true,
+        }
+    }
+}
+
+/// Invocations by name: one in full, several as a list.
+#[derive(Debug)]
+pub(crate) struct Records(pub(crate) Vec<InvocationRecord>);
+
+impl View for Records {
+    fn table(&self, style: &Style) -> String {
+        match self.0.as_slice() {
+            [record] => record.table(style),
+            several => records(several, style),
+        }
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.0.iter().map(|record| record.invocation_id.clone()).collect()
     }
 }
 

@@ -28,6 +28,10 @@ impl View for RunSnapshot {
     fn ids(&self) -> Vec<String> {
         vec![self.run_id.to_string()]
     }
+
+    fn is_final(&self) -> bool {
+        self.status.is_terminal()
+    }
 }
 
 fn header(run: &RunSnapshot, style: &Style) -> String {

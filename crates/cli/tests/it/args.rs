@@ -32,14 +32,12 @@ fn global_options_stand_anywhere() {
         "servo runs list --server http://h --token k -o jsonl --color never",
     ] {
         let global = parse(line).unwrap().global;
-        assert_eq!(global.server_url(), "http://h");
+        assert_eq!(global.server.as_deref(), Some("http://h"));
         assert_eq!(global.token.as_deref(), Some("k"));
         assert_eq!((global.format(), global.color), (Format::Jsonl, ColorChoice::Never));
     }
     assert_eq!(parse("servo runs list --json").unwrap().global.format(), Format::Json);
     assert_eq!(parse("servo runs list").unwrap().global.format(), Format::Table);
-    let empty = Cli::try_parse_from(["servo", "--server", "", "runs", "list"]).unwrap().global;
-    assert_eq!((empty.named_server(), empty.server_url()), (None, "http://127.0.0.1:8700"));
     let Command::Store(args) = command("servo store verify --data-dir d") else { panic!("not store") };
     assert_eq!(args.data_dir, Some("d".into()));
     assert!(matches!(args.command, StoreCommand::Verify));
@@ -93,6 +91,12 @@ fn wrong_lines_are_refused() {
         ("servo store retention --older-than 30d", "--data-dir"),
         ("servo dead-letters redrive", "--all"),
         ("servo dead-letters redrive cursor-1 --all", "cannot be used with"),
+        ("servo runs list --watch --every 1ms", "100ms"),
+        ("servo runs list --every 5s", "--watch"),
+        ("servo runs list --watch --all", "cannot be used with"),
+        ("servo profiles add a/b --server http://h", "letters"),
+        ("servo invocations bulk retry --filter x --all --max-items 3", "cannot be used with"),
+        ("servo invocations cancel", "ID"),
         ("servo dev --ephemeral --data-dir d", "cannot be used with"),
         ("servo dev --port 70000", "70000"),
         ("servo server", "--config"),

@@ -4,6 +4,7 @@
 
 mod args;
 mod examples;
+mod reference;
 mod remote;
 #[path = "../../../client/tests/it/server.rs"]
 mod server;

@@ -195,3 +195,40 @@ async fn completions_are_printed() {
     assert!(server.finish().is_empty());
     assert!(Cli::try_parse_from(["servo", "completions", "tcsh"]).is_err());
 }
+
+/// Lists of executions have ARNs; other commands take them as the runs they are.
+#[tokio::test]
+async fn several_runs_are_shown_as_a_list() {
+    let server = Server::start(vec![Reply::json(200, &snapshot("RUNNING")), Reply::json(200, &snapshot("COMPLETED"))]);
+    assert_eq!(run(&server, &["runs", "get", "inv_1", "inv_2", "-o", "json"]).await.unwrap(), exit::OK);
+    let requests = server.finish();
+    assert!(requests[1].starts_with("GET /v1/runs/inv_2 "), "{}", requests[1]);
+}
+
+#[tokio::test]
+async fn watching_ends_with_the_run() {
+    let server = Server::start(vec![
+        Reply::json(200, &snapshot("RUNNING")),
+        Reply::json(503, r#"{"type":"t","title":"busy","status":503,"code":"OVERLOADED"}"#),
+        Reply::json(200, &snapshot("COMPLETED")),
+    ]);
+    let line = ["runs", "get", "inv_1", "--watch", "--every", "100ms"];
+    assert_eq!(run(&server, &line).await.unwrap(), exit::OK);
+    assert_eq!(server.finish().len(), 3);
+    let failure = run(&Server::start(vec![]), &["runs", "get", "a", "b", "--watch"]).await.unwrap_err();
+    assert_eq!(failure.exit, exit::USAGE, "one thing at a time");
+}
+
+#[tokio::test]
+async fn bulk_work_goes_on_until_nothing_is_left() {
+    let page = |id: &str, cursor: &str| {
+        let info = format!(r#"{{"next_cursor":{cursor},"prev_cursor":null,"has_more":false}}"#);
+        Reply::json(200, &format!(r#"{{"items":[{{"invocation_id":"{id}","error":null}}],"page_info":{info}}}"#))
+    };
+    let server = Server::start(vec![page("inv_1", "\"c1\""), page("inv_2", "null")]);
+    let line = ["invocations", "bulk", "retry", "--filter", "status eq 'failed'", "--all", "--per-second", "3"];
+    assert_eq!(run(&server, &line).await.unwrap(), exit::OK);
+    let requests = server.finish();
+    assert!(requests[0].contains(r#""max_items":6"#), "{}", requests[0]);
+    assert!(requests[1].contains(r#""cursor":"c1""#), "{}", requests[1]);
+}

@@ -48,6 +48,16 @@ async fn waiting_ends_with_the_invocations_own_verdict() {
 }
 
 #[tokio::test]
+async fn waiting_too_long_is_exit_code_8() {
+    let started = json!({"record": record("queued"), "dry_run": false, "cached": false});
+    let server =
+        Server::start(vec![Reply::json(201, &started.to_string()), Reply::Hold(Reply::stream(": nothing yet\n\n"))]);
+    let line = ["invocations", "start", "vendor.app.tax", "--timeout", "20ms"];
+    assert_eq!(run(&server, &line).await.unwrap_err().exit, exit::TIMED_OUT);
+    server.finish();
+}
+
+#[tokio::test]
 async fn code_becomes_a_definition() {
     let folder = tempfile::tempdir().unwrap();
     let code = folder.path().join("tax.star");

@@ -47,9 +47,12 @@ pub(crate) struct Servo {
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_servo"));
     // Whatever the surrounding shell has set is not part of the test.
-    for name in ["SERVO_SABOTAGE", "SERVO_CRASHPOINT", "SERVO_SERVER", "SERVO_TOKEN", "SERVO_CA_FILE"] {
+    for name in ["SERVO_SABOTAGE", "SERVO_CRASHPOINT", "SERVO_SERVER", "SERVO_TOKEN", "SERVO_CA_FILE", "SERVO_PROFILE"]
+    {
         command.env_remove(name);
     }
+    // Nor are the profiles of whoever runs it.
+    command.env("XDG_CONFIG_HOME", "/nowhere");
     command
 }
 

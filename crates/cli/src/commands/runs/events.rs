@@ -14,14 +14,14 @@ use crate::view::EventLine;
 const PAGE: u32 = 1_000;
 
 /// Every event that is there. Only JSON, which is one document, waits for the last page.
-pub(super) async fn all(session: &Session, args: &EventsArgs) -> Result<u8, Failure> {
+pub(super) async fn all(session: &Session, run: &RunId, args: &EventsArgs) -> Result<u8, Failure> {
     let Session { client, out } = session;
     interruptible(async {
         let mut left = args.limit.unwrap_or(u64::MAX);
         let mut whole = EventPage { events: Vec::new(), last_event_seq: 0, next_after: args.after };
         loop {
             let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let page = client.events(&args.run, whole.next_after, Some(limit)).await?;
+            let page = client.events(run, whole.next_after, Some(limit)).await?;
             left = left.saturating_sub(page.events.len() as u64);
             let is_last = page.events.is_empty() || page.next_after >= page.last_event_seq || left == 0;
             whole.last_event_seq = page.last_event_seq;

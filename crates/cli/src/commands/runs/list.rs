@@ -16,15 +16,11 @@ pub(super) async fn list(session: &Session, args: ListArgs) -> Result<u8, Failur
         limit: Some(args.limit),
         cursor: args.cursor,
     };
+    if !args.all {
+        return session.show(&args.watch, async || session.client.list_runs(&filter).await).await;
+    }
     interruptible(async {
         let page = session.client.list_runs(&filter).await?;
-        if !args.all || page.next_cursor.is_none() {
-            session.out.data(&*page, page.raw())?;
-            if let Some(cursor) = &page.next_cursor {
-                session.out.note(&format!("there are more: --all, or --cursor {cursor}"));
-            }
-            return Ok(exit::OK);
-        }
         let mut raws: Vec<Box<RawValue>> = json::items(page.raw(), "items")?;
         let mut whole = RunList { next_cursor: None, ..(*page).clone() };
         filter.cursor.clone_from(&page.next_cursor);

@@ -3,6 +3,7 @@
 use servo_client::{AtomicFile, IfExists};
 
 use crate::args::{ExportArgs, ImportArgs};
+use crate::commands::each::one_by_one;
 use crate::commands::store::existing;
 use crate::failure::{Failure, exit};
 use crate::input;
@@ -11,17 +12,21 @@ use crate::view::RunRefs;
 
 pub(super) async fn export(session: &Session, args: &ExportArgs) -> Result<u8, Failure> {
     let Some(path) = &args.file else {
-        let file = interruptible(async { Ok(session.client.export_run(&args.run).await?) }).await?;
-        session.out.text(file.raw())?;
-        return Ok(exit::OK);
+        return one_by_one(session, &args.run, async |run| {
+            let file = interruptible(async { Ok(session.client.export_run(run).await?) }).await?;
+            session.out.text(file.raw())?;
+            Ok(exit::OK)
+        })
+        .await;
     };
+    let run = input::single(std::slice::from_ref(&args.run))?;
     let if_exists = if args.replace { IfExists::Replace } else { IfExists::Refuse };
     let refused = |error: servo_client::Error| existing(error.into(), path, args.replace);
     let mut target = AtomicFile::create(path, if_exists).map_err(refused)?;
-    let file = interruptible(async { Ok(session.client.export_run(&args.run).await?) }).await?;
+    let file = interruptible(async { Ok(session.client.export_run(&run).await?) }).await?;
     target.write(file.raw().as_bytes())?;
     target.commit().map_err(refused)?;
-    session.out.note(&format!("{} events of {} written to {}", file.events.len(), args.run, path.display()));
+    session.out.note(&format!("{} events of {} written to {}", file.events.len(), run, path.display()));
     Ok(exit::OK)
 }
 
