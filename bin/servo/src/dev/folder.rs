@@ -39,8 +39,9 @@ impl Folder {
         })?;
         let mut folder = Self { path, registrar, dealt: Seen::new(), addresses: BTreeMap::new() };
         let before = folder.registrar.tagged().await.map_err(|error| Failure::new(1, error.message))?;
-        folder.deal(seen).await;
-        for address in before {
+        let all_registered = folder.deal(seen).await;
+        // A file that cannot be read now may be one of theirs.
+        for address in before.into_iter().filter(|_| all_registered) {
             if !folder.addresses.values().any(|known| same_entrypoint(known, &address)) {
                 let line = folder.registrar.withdraw("its file", &address).await;
                 folder.registrar.printer.line(line);
@@ -68,8 +69,8 @@ impl Folder {
     }
 
     /// Deals with every file that is not as it was. Definitions may name each other, so whatever is refused is tried again as
-    /// long as others succeed.
-    async fn deal(&mut self, now: Seen) {
+    /// long as others succeed. False if something is still refused.
+    async fn deal(&mut self, now: Seen) -> bool {
         let gone: Vec<_> = self.dealt.keys().filter(|file| !now.contains_key(*file)).cloned().collect();
         for file in gone {
             if let Some(address) = self.addresses.remove(&file) {
@@ -87,16 +88,20 @@ impl Folder {
                 match self.register(&file).await {
                     Outcome::Done { address, lines } => {
                         lines.into_iter().for_each(|line| self.registrar.printer.line(line));
-                        self.addresses.insert(file, address);
+                        let renamed = self.addresses.insert(file.clone(), address.clone());
+                        if let Some(old) = renamed.filter(|old| !same_entrypoint(old, &address)) {
+                            let line = self.registrar.withdraw(&file, &old).await;
+                            self.registrar.printer.line(line);
+                        }
                     }
                     Outcome::Refused(faults) => refused.push((file, faults)),
                 }
             }
             if refused.is_empty() || refused.len() == tried {
-                for (file, faults) in refused {
-                    self.report(&file, &faults);
+                for (file, faults) in &refused {
+                    self.report(file, faults);
                 }
-                return;
+                return refused.is_empty();
             }
             open = refused.into_iter().map(|(file, _)| file).collect();
         }

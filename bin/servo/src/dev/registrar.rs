@@ -88,7 +88,7 @@ impl Registrar {
         let address = address.to_owned();
         match self.serverless.update_entrypoint_status(&self.ctx(), &address, A::Disable).await {
             Ok(_) => {
-                let line = self.said(file, "is gone: disabled", &address, Colour::Yellow);
+                let line = self.said(file, "no longer defines it: disabled", &address, Colour::Yellow);
                 format!("{line}; runs under way go on")
             }
             Err(error) => self.printer.paint(Colour::Red, &format!("{file}: {}", clean(&error.message))),

@@ -39,7 +39,9 @@ impl Shop {
         let folder = tempfile::tempdir().expect("a folder");
         let servo = Servo::dev(&folder.path().join("data"), variables).expect("it starts");
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        // The server closes connections that say nothing; one that is about to be closed must not be used again.
+        let patience = std::time::Duration::from_secs(2);
+        let client = reqwest::Client::builder().no_proxy().pool_idle_timeout(patience).build().expect("a client");
         Self { servo, client, _folder: folder }
     }
 

@@ -58,9 +58,24 @@ async fn files_register_themselves_and_runs_keep_their_version() {
 
     // A file that is gone takes its entrypoint out of use.
     std::fs::remove_file(files.join("order.workflow.star")).expect("a file");
-    lines.until(&["order.workflow.star", "is gone: disabled", "dev.local.order.v2"]);
+    lines.until(&["order.workflow.star", "disabled", "dev.local.order.v2"]);
     let refused = start(&servo, "workflow", "dev.local.order.v2", "async", json!({})).await;
     assert_eq!(refused["status"], 409, "{refused}");
+    assert!(servo.stop().success());
+
+    // A start with a file that cannot be read takes nothing out of use: it may be that file's.
+    write("greet.json", "{");
+    let (servo, mut lines) = open(&arguments);
+    lines.until(&["greet.star is not registered"]);
+    let answer = start(&servo, "function", "dev.local.greet.v2", "sync", json!({"name": "Cy"})).await;
+    assert_eq!(answer["record"]["result"]["greeting"], "hello Cy", "{answer}");
+    // Another name is another entrypoint, and the old one is not left behind.
+    write("greet.star", "def main(ctx, input):\n    return {'greeting': 'hi ' + input.name}\n");
+    write("greet.json", "{}");
+    lines.until(&["greet.star", "registered", "dev.local.greet.v3"]);
+    write("greet.json", r#"{"name": "acme.app.greet"}"#);
+    lines.until(&["greet.star", "registered", "acme.app.greet.v1"]);
+    lines.until(&["disabled", "dev.local.greet.v3"]);
     assert!(servo.stop().success());
 
     // The next start knows them again, and sees what was removed meanwhile.
@@ -68,7 +83,7 @@ async fn files_register_themselves_and_runs_keep_their_version() {
     std::fs::remove_file(files.join("greet.star")).expect("a file");
     let (servo, mut lines) = open(&arguments);
     lines.until(&["order.workflow.star", "enabled again", "dev.local.order.v2"]);
-    lines.until(&["is gone: disabled", "dev.local.greet.v2"]);
+    lines.until(&["disabled", "acme.app.greet.v1"]);
     assert!(servo.stop().success());
 }
 
