@@ -166,7 +166,7 @@ impl Runtime {
             () = self.loops.idle() => {}
             () = clock.sleep(grace) => tracing::warn!("loops did not end in time"),
         }
-        authority::resign(engine, &self.authority).await;
+        authority::resign(engine, &self.authority, None).await;
         if let Err(error) = engine.store().close().await {
             tracing::warn!(%error, "the store was not closed cleanly");
         }

@@ -36,10 +36,10 @@ pub struct Parts {
 
 /// A handle: cheap to clone, as every request and every layer on its way does it.
 #[derive(Debug, Clone)]
-pub struct App(Arc<Reach>);
+pub struct App(Arc<Shared>);
 
 /// What a handler can reach.
-pub struct Reach {
+pub struct Shared {
     pub(crate) runtime: Runtime,
     pub(crate) serverless: Arc<dyn RestRuntime>,
     pub(crate) auth: Auth,
@@ -67,9 +67,9 @@ pub struct Reach {
 }
 
 impl std::ops::Deref for App {
-    type Target = Reach;
+    type Target = Shared;
 
-    fn deref(&self) -> &Reach {
+    fn deref(&self) -> &Shared {
         &self.0
     }
 }
@@ -80,9 +80,9 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reach").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -92,7 +92,7 @@ impl App {
         let secret = store.secret().await?;
         let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
         let recorder = Recorder::new(store.clone());
-        Ok(Self(Arc::new(Reach {
+        Ok(Self(Arc::new(Shared {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),

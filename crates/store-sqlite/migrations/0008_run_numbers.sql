@@ -36,7 +36,8 @@ CREATE TABLE events (
 
 INSERT INTO events (position, run_number, run_id, run_seq, tenant_id, event_id, event_type, idempotency_key, emitted_at,
                     emitted_by, occurred_at, payload, blob_digest)
-    SELECT position, number, e.run_id, run_seq, e.tenant_id, event_id, event_type, idempotency_key, emitted_at,
+    -- Events of a run that has no row, which is damage, stay for whoever looks into it.
+    SELECT position, coalesce(number, (SELECT min(position) FROM old_events o WHERE o.run_id = e.run_id)), e.run_id, run_seq, e.tenant_id, event_id, event_type, idempotency_key, emitted_at,
            emitted_by, occurred_at, payload, blob_digest
     FROM old_events e LEFT JOIN runs ON runs.run_id = e.run_id ORDER BY position;
 
@@ -48,7 +49,7 @@ DROP TABLE old_events;
 CREATE UNIQUE INDEX events_key ON events (run_number, substr(idempotency_key, 1, 16));
 CREATE INDEX events_blob ON events (run_number, blob_digest) WHERE blob_digest IS NOT NULL;
 
--- As before, by the number. A run keeps the one that it has.
+-- As before. A run keeps the number that it has.
 CREATE TRIGGER events_no_update BEFORE UPDATE ON events
 BEGIN
     SELECT RAISE(ABORT, 'events are never changed');

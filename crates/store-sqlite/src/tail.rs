@@ -65,7 +65,7 @@ impl Tail {
         {
             let held = self.lock();
             let first = held.events.front()?.position.id;
-            let skip = usize::try_from((after.id + 1).checked_sub(first)?).ok()?;
+            let skip = usize::try_from(after.id.checked_add(1)?.checked_sub(first)?).ok()?;
             for event in held.events.iter().skip(skip).take(limit as usize) {
                 if !page.takes(event.payload.len()) {
                     break;
@@ -146,6 +146,7 @@ mod tests {
         let end = read(8, 3).unwrap();
         assert_eq!((ids(&end), end.next), (vec![], Position::of_id(8)), "the end of the log is known");
         assert_eq!(ids(&tail.read(Position::of_id(4), 10, 25).unwrap()), [5, 6], "a page has its bytes");
+        assert_eq!(read(u64::MAX, 3), None, "a cursor that nobody was given");
     }
 
     #[test]

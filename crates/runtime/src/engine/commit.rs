@@ -217,7 +217,8 @@ impl Engine {
                 }
                 Err(error) if error.may_have_happened() => {
                     let after = state.last_event_seq - outcome.recorded as u64;
-                    if !self.confirm(order, after, first).await? {
+                    // If nobody can look, the question stays as open as the append left it.
+                    if !matches!(self.confirm(order, after, first).await, Ok(true)) {
                         return Err(error.into());
                     }
                 }

@@ -8,8 +8,25 @@ use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::Scope;
 use servo_store::error::Retry;
 
+use tokio::sync::oneshot;
+
+use super::admission::UnderWay;
 use super::{Engine, Error, Hot, Order};
 use crate::loops::direct::First;
+
+/// Who records a start that takes its turn.
+const BY: &str = "engine";
+
+/// A start that is admitted.
+struct Starting {
+    tenant: TenantId,
+    digest: Option<Digest>,
+    now: Timestamp,
+    order: Order,
+    /// The invocation that is recorded with it.
+    first: Option<First>,
+    _under_way: UnderWay,
+}
 
 impl Engine {
     /// The run, and whether this call has made it.
@@ -42,24 +59,36 @@ impl Engine {
         let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
         let function = start.start.function.clone();
         let command = Command::StartExecution(Box::new(start));
-        let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, "engine");
+        let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, BY);
         order.request_key = request_key;
-        let mut first = None;
-        if let Some(reserved) = reserved {
-            let (fence, owner) = (reserved.fence(), reserved.owner());
-            if let Some((begun, invoke)) = reserved.first(&run_id, &tenant, &function) {
-                (order.fence, order.emitted_by) = (Some(fence), owner);
-                order.commands.push(invoke);
-                first = Some(begun);
-            }
-        }
+        let mut starting = Starting { tenant, digest, now, order, first: None, _under_way: under_way };
+        let Some(reserved) = reserved else { return self.record_start(starting).await };
+        let (fence, owner, tasks) = (reserved.fence(), reserved.owner(), reserved.tasks());
+        let Some((first, invoke)) = reserved.first(&run_id, &starting.tenant, &function) else {
+            return self.record_start(starting).await;
+        };
+        (starting.order.fence, starting.order.emitted_by) = (Some(fence), owner);
+        starting.order.commands.push(invoke);
+        starting.first = Some(first);
+        // Apart from the caller: if it goes away, what is recorded is still begun.
+        let (answer, answered) = oneshot::channel();
+        let engine = self.clone();
+        tasks.spawn("start", async move {
+            let _ = answer.send(engine.record_start(starting).await);
+        });
+        answered.await.unwrap_or(Err(Error::ShuttingDown))
+    }
+
+    async fn record_start(&self, starting: Starting) -> Result<(RunId, bool), Error> {
+        let Starting { tenant, digest, now, mut order, mut first, _under_way } = starting;
+        let run_id = order.run_id.clone();
         let slot = self.inner.cache.slot(&run_id);
         let mut hot = slot.lock().await;
         let (mut failures, mut in_doubt) = (0, false);
         loop {
             let decision = self.decide_start(&order, now)?;
             let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
-            match self.commit(&order, &mut hot, empty, decision, now).await {
+            let error = match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {
                     if let (Some(first), Some(known)) = (first, hot.as_ref()) {
                         first.begin(&known.state);
@@ -69,11 +98,11 @@ impl Engine {
                 // Not ours to begin any more: it takes its turn.
                 Err(Error::Store(servo_store::Error::Fenced { .. })) if first.is_some() => {
                     first.take().into_iter().for_each(First::lose);
-                    order.fence = None;
+                    (order.fence, order.emitted_by) = (None, BY.to_owned());
                     order.commands.truncate(1);
+                    continue;
                 }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) if earlier != run_id => {
-                    first.into_iter().for_each(First::forget);
                     drop(hot);
                     return self.started_earlier(&tenant, earlier, digest).await;
                 }
@@ -83,19 +112,17 @@ impl Engine {
                     | servo_store::Error::RequestExists { .. }
                     | servo_store::Error::Conflict { .. },
                 )) => {
+                    first.into_iter().for_each(First::doubt);
                     return Ok((run_id, true));
                 }
-                Err(Error::Store(error)) if error.retry() == Retry::Later && failures < 2 => {
-                    in_doubt |= error.may_have_happened();
-                    failures += 1;
-                    self.back_off(failures).await?;
-                }
-                Err(error) => {
-                    if !in_doubt && !matches!(&error, Error::Store(error) if error.may_have_happened()) {
-                        first.into_iter().for_each(First::forget);
-                    }
-                    return Err(error);
-                }
+                Err(error) => error,
+            };
+            let is_passing = matches!(&error, Error::Store(error) if error.retry() == Retry::Later);
+            in_doubt |= matches!(&error, Error::Store(error) if error.may_have_happened());
+            failures += 1;
+            if !is_passing || failures > 2 || self.back_off(failures).await.is_err() {
+                first.into_iter().filter(|_| in_doubt).for_each(First::doubt);
+                return Err(error);
             }
         }
     }

@@ -56,11 +56,14 @@ impl Authority {
 
     /// A write was refused as fenced: somebody else has the authority now.
     pub(crate) fn lost(&self, epoch: u64) {
-        let mut held = self.lock();
-        if held.is_some_and(|held| held.epoch == epoch) {
+        if self.forget(epoch) {
             tracing::warn!(owner = %self.owner, epoch, "authority lost");
-            *held = None;
         }
+    }
+
+    /// Not a later one that was acquired meanwhile.
+    fn forget(&self, epoch: u64) -> bool {
+        self.lock().take_if(|held| held.epoch == epoch).is_some()
     }
 }
 
@@ -163,13 +166,16 @@ async fn write(
     appended.epoch.ok_or(servo_store::Error::Closed)
 }
 
-/// Gives the authority up at shutdown, so that another node need not wait for the lease to end.
-pub(crate) async fn resign(engine: &Engine, authority: &Authority) {
+/// Gives the authority up, so that nobody need wait for the lease to end; with an epoch, only that one.
+pub(crate) async fn resign(engine: &Engine, authority: &Authority, only: Option<u64>) {
     let Some(Held { epoch, .. }) = *authority.lock() else { return };
+    if only.is_some_and(|only| only != epoch) {
+        return;
+    }
     let change = AuthorityChange::Resign { owner: authority.owner.clone(), epoch };
     let append = Append { authority: Some(change), ..Append::default() };
     if let Err(error) = engine.store().append(append).await {
         tracing::debug!(%error, "the authority was not resigned; it will expire");
     }
-    authority.set(None);
+    authority.forget(epoch);
 }

@@ -54,11 +54,8 @@ pub(crate) struct Reserved {
     fence: Fence,
 }
 
-/// An invocation that is being recorded. Unless something else is said of it, it is in doubt when it is dropped: whoever
-/// started the run may have gone away while the store was writing.
-pub(crate) struct First(Option<Doing>);
-
-struct Doing {
+/// The first invocation of a run, while it is being recorded. Whoever records it says how that went.
+pub(crate) struct First {
     tasks: Tasks,
     invocation: Invocation,
     request_id: String,
@@ -68,12 +65,6 @@ struct Doing {
 impl Direct {
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn open(workshop: Workshop, slots: Slots, tasks: Tasks) -> Quiet {
-        let (engine, is_quiet) = (workshop.executions.engine().clone(), Arc::new(AtomicBool::new(false)));
-        *engine.direct().lock() = Some(Open { workshop, slots, tasks, is_quiet: is_quiet.clone() });
-        Quiet { engine, is_quiet }
     }
 
     /// `None` where the run has to take its turn. So has every run of a function that may have only so many: those that
@@ -96,6 +87,13 @@ impl Direct {
 }
 
 impl Quiet {
+    /// An engine has one dispatcher.
+    pub(crate) fn open(workshop: Workshop, slots: Slots, tasks: Tasks) -> Self {
+        let (engine, is_quiet) = (workshop.executions.engine().clone(), Arc::new(AtomicBool::new(false)));
+        *engine.direct().lock() = Some(Open { workshop, slots, tasks, is_quiet: is_quiet.clone() });
+        Self { engine, is_quiet }
+    }
+
     pub(crate) fn set(&self, is_quiet: bool) {
         self.is_quiet.store(is_quiet, Ordering::Release);
     }
@@ -114,6 +112,10 @@ impl Reserved {
 
     pub(crate) fn owner(&self) -> String {
         self.open.workshop.authority.owner().to_owned()
+    }
+
+    pub(crate) fn tasks(&self) -> Tasks {
+        self.open.tasks.clone()
     }
 
     /// The invocation to record behind the run's start. `None` if the dispatch is in flight, which a new one never is.
@@ -140,49 +142,35 @@ impl Reserved {
         let invocation = Invocation { executions, authority, handlers, row, invocation: 1, fence, registered };
         let request_id = invocation.request_id();
         let invoke = ExecutionCommand::Invoke { invocation: 1, request_id: request_id.clone() };
-        let doing = Doing { tasks: open.tasks, invocation, request_id, held: (slot, place) };
-        Some((First(Some(doing)), Command::Execution(Box::new(invoke))))
+        let first = First { tasks: open.tasks, invocation, request_id, held: (slot, place) };
+        Some((first, Command::Execution(Box::new(invoke))))
     }
 }
 
 impl First {
     /// It is recorded, and this is the state: calls the handler.
-    pub(crate) fn begin(mut self, state: &RunState) {
+    pub(crate) fn begin(self, state: &RunState) {
         crate::metrics::handed_out(Duration::ZERO);
-        if let Some(doing) = self.0.take() {
-            let prepared = doing.invocation.prepare(state);
-            doing.spawn(prepared);
-        }
+        let prepared = self.invocation.prepare(state);
+        self.spawn(prepared);
     }
 
-    /// It is not recorded, and will not be.
-    pub(crate) fn forget(mut self) {
-        self.0 = None;
+    /// It may be recorded, or be so soon.
+    pub(crate) fn doubt(self) {
+        self.spawn(None);
     }
 
     /// It was refused, because another node has the authority.
-    pub(crate) fn lose(mut self) {
-        if let Some(Doing { invocation, .. }) = self.0.take() {
-            invocation.authority.lost(invocation.fence.epoch);
-        }
+    pub(crate) fn lose(self) {
+        self.invocation.authority.lost(self.invocation.fence.epoch);
     }
-}
 
-impl Drop for First {
-    fn drop(&mut self) {
-        if let Some(doing) = self.0.take() {
-            doing.spawn(None);
-        }
-    }
-}
-
-impl Doing {
     fn spawn(self, prepared: Option<Prepared>) {
         let Self { tasks, invocation, request_id, held } = self;
         tasks.spawn("attempt", async move {
             let prepared = match prepared {
                 Some(prepared) => Some(prepared),
-                None => doubt(&invocation, &request_id).await,
+                None => look(&invocation, &request_id).await,
             };
             if let Some(prepared) = prepared {
                 invocation.go_on(&request_id, prepared).await;
@@ -195,17 +183,18 @@ impl Doing {
 /// Looks for an invocation of which nobody knows whether it is recorded. If it is not there after a while, it still may come,
 /// by a write that is on its way. So the authority is given up and asked for again: that write is refused from then on, or
 /// what it wrote is found by its epoch.
-async fn doubt(invocation: &Invocation, request_id: &str) -> Option<Prepared> {
+async fn look(invocation: &Invocation, request_id: &str) -> Option<Prepared> {
     let engine = invocation.executions.engine();
     for looks in 1..=LOOKS {
         match invocation.recorded(request_id).await {
             Ok(prepared) => return prepared,
             Err(Error::Store(servo_store::Error::NotFound)) => engine.back_off(looks).await.ok()?,
+            Err(Error::ShuttingDown) => return None,
             Err(_) => break,
         }
     }
     tracing::warn!(run_id = %invocation.row.run_id, "nobody knows whether a run was recorded; the authority is asked for again");
-    authority::resign(engine, &invocation.authority).await;
+    authority::resign(engine, &invocation.authority, Some(invocation.fence.epoch)).await;
     engine.wake().authority.notify_one();
     None
 }

@@ -13,7 +13,7 @@ use super::attempt::{self, Attempt};
 use super::authority::Authority;
 use super::compensation;
 use super::concurrency::{Concurrency, Place};
-use super::direct::Direct;
+use super::direct::Quiet;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
 use super::join;
@@ -94,7 +94,7 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
     let slots = Slots::new(&engine.config().dispatch);
     let mut waiting = Waiting::new(engine.clone(), slots.clone(), workshop.concurrency.clone());
     let (poll, hint) = (engine.config().poll(), &engine.wake().dispatch);
-    let quiet = Direct::open(workshop.clone(), slots.clone(), tasks.clone());
+    let quiet = Quiet::open(workshop.clone(), slots.clone(), tasks.clone());
     while !engine.shutdown().is_triggered() {
         match turn(&workshop, &mut waiting, &slots).await {
             Ok(Some(work)) => hand_out(&workshop, &tasks, work),

@@ -246,6 +246,9 @@ pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
         "SELECT DISTINCT e.run_id FROM events e JOIN runs ON runs.run_id = e.run_id WHERE e.run_number IS NOT runs.number",
         &|row| Ok(Some(format!("run {} has events under another number", text(row)?))),
     )?;
+    check("SELECT run_id FROM runs GROUP BY number HAVING number IS NOT NULL AND count(*) > 1", &|row| {
+        Ok(Some(format!("run {} and another have the same number", text(row)?)))
+    })?;
     check(
         "SELECT e.position || '' FROM events e LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest \
          WHERE (e.payload IS NULL) = (b.digest IS NULL)",

@@ -40,10 +40,12 @@ pub(crate) fn change_all(
 
 /// Whether the changes are of dispatches that are new, so that none can be refused.
 pub(crate) fn only_begins(changes: &[DispatchChange]) -> bool {
-    let mut before = None;
+    let (mut seen, mut before) = (BTreeSet::new(), None);
     changes.iter().all(|change| {
-        let known = matches!(change, DispatchChange::Queue { .. })
-            || before.is_some_and(|before: &DispatchChange| is_begun(before, change));
+        let known = match change {
+            DispatchChange::Queue { request_id, .. } => seen.insert(request_id),
+            _ => before.is_some_and(|before| is_begun(before, change)),
+        };
         before = Some(change);
         known
     })

@@ -88,11 +88,22 @@ fn append_stream(
         Some(_) | None => return Err(Error::NotFound.into()),
     };
     let is_new = head.is_none();
-    let number = number(tx, &stream, head.as_ref())?;
+    let known = head.as_ref().and_then(|head| head.number);
+    let number = match known {
+        None if !stream.events.is_empty() => Some(next_position(tx.conn)?),
+        known => known,
+    };
+    if is_new {
+        runs::create(tx, &stream, number)?;
+    }
     let events = match append_events(tx, &stream, head.map(|head| head.seq), number, index, digests)? {
         Written::Before(events) => return Ok(StreamOutcome { events }),
         Written::Now(events) => events,
     };
+    // Behind all that can be refused: a number without its event would be given again.
+    if let Some(number) = number.filter(|_| !is_new && known.is_none()) {
+        runs::set_number(tx.conn, &stream.run_id, number)?;
+    }
     let StreamAppend { run_id, tenant, row, timer, queue, dispatches, snapshot, .. } = stream;
     if let Some(row) = row.filter(|_| !is_new) {
         runs::update(tx, &run_id, &row)?;
@@ -112,20 +123,6 @@ fn append_stream(
     }
     dispatch::change_all(tx, &run_id, &tenant, dispatches, is_new)?;
     Ok(StreamOutcome { events })
-}
-
-/// The run's number, which it gets with its first event; a run that is new gets its row here as well.
-fn number(tx: &mut Tx<'_>, stream: &StreamAppend, head: Option<&Head>) -> Result<Option<i64>, Fault> {
-    if let Some(number) = head.and_then(|head| head.number) {
-        return Ok(Some(number));
-    }
-    let number = if stream.events.is_empty() { None } else { Some(next_position(tx.conn)?) };
-    match (head, number) {
-        (None, number) => runs::create(tx, stream, number)?,
-        (Some(_), Some(number)) => runs::set_number(tx.conn, &stream.run_id, number)?,
-        (Some(_), None) => {}
-    }
-    Ok(number)
 }
 
 /// The position of the event that is inserted next.

@@ -56,8 +56,13 @@ impl Counts {
         }
         for ((tenant, plan_id), by_status) in &self.invocations {
             for (status, change) in by_status.iter().filter(|(_, change)| **change != 0) {
-                let sql = "INSERT INTO invocation_counts (tenant_id, plan_id, visible, count) VALUES (?1, ?2, ?3, ?4) \
-                           ON CONFLICT (tenant_id, plan_id, visible) DO UPDATE SET count = count + excluded.count";
+                let sql = if *change > 0 {
+                    "INSERT INTO invocation_counts (tenant_id, plan_id, visible, count) VALUES (?1, ?2, ?3, ?4) \
+                     ON CONFLICT (tenant_id, plan_id, visible) DO UPDATE SET count = count + excluded.count"
+                } else {
+                    "UPDATE invocation_counts SET count = count + ?4 \
+                     WHERE tenant_id = ?1 AND plan_id = ?2 AND visible = ?3"
+                };
                 conn.prepare_cached(sql)?.execute((tenant.as_str(), plan_id, status.as_str(), change))?;
             }
         }

@@ -263,3 +263,31 @@ fn work_whose_caller_has_gone_is_still_done() {
     gate.set(Stage::Open);
     wait(store.append(at(&run, 2))).unwrap();
 }
+
+/// A run gets its number with its first event, and none with one that is refused: another run may have that number then.
+#[test]
+fn a_refused_first_event_numbers_nothing() {
+    let dir = folder();
+    let gate = Gate::default();
+    let store = SqliteStore::open(gate.config(dir.path())).unwrap();
+    let (held, empty, other) = (start(&store, "held"), fixtures::run_id("empty"), fixtures::run_id("other"));
+    let mut nothing = fixtures::start_stream(&empty, &tenant());
+    nothing.events.clear();
+    wait(store.append(Append::one(nothing))).unwrap();
+    gate.set(Stage::Shut);
+    let mut first = pin!(store.append(at(&held, 1)));
+    begin(first.as_mut());
+    gate.holds();
+    let (mut stale, mut new) =
+        (pin!(store.append(at(&empty, 7))), pin!(store.append(fixtures::start_append(&other, &tenant()))));
+    begin(stale.as_mut());
+    begin(new.as_mut());
+    gate.set(Stage::Open);
+    let (first, stale, new) = wait(async { (first.await, stale.await, new.await) });
+    assert!(first.is_ok() && matches!(stale, Err(Error::Conflict { .. })) && new.is_ok(), "{stale:?}");
+    wait(store.append(at(&empty, 0))).unwrap();
+    for run in [&empty, &other] {
+        assert_eq!(events(&store, run).iter().map(|event| event.run_id.clone()).collect::<Vec<_>>(), [run.clone()]);
+    }
+    assert_eq!(wait(servo_store::AdminStore::integrity(&store)).unwrap(), Vec::<String>::new());
+}

@@ -39,6 +39,7 @@ pub(super) const ALL: &[(&str, How)] = &[
     ("getRuntimeEvents", Command("runtime events")),
     ("getRuntimeSchema", Command("runtime schema")),
     ("getRuntimeSnapshot", Command("runtime snapshot")),
+    ("getSeries", Without("for the console's charts; `servo metrics` has numbers for programs")),
     ("listAlerts", Command("alerts")),
     ("readAudit", Command("audit list")),
     ("openChannel", Without("for handlers; the SDK uses it by itself")),

@@ -1,6 +1,7 @@
 //! New runs that do not go through the backlog, because nothing waits there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use servo_model::operation::ExecutionStatus;
 use servo_model::{RunId, StepId};
 use servo_runtime::executions::StartFunction;
 use servo_sim::Node;
-use servo_sim::faults::{Fault, NthFails};
+use servo_sim::faults::{Call, Fate, Fault, FaultPlan, NthFails};
 use servo_store::dispatch::DispatchStep;
 use tokio::sync::watch;
 
@@ -139,35 +140,74 @@ fn after_a_crash_the_next_node_invokes_the_handler_again() {
     assert_eq!(functions.invocations(), 2);
 }
 
+/// An append that is done without an answer, and a silence of so many calls behind it.
+#[derive(Debug)]
+struct Silence {
+    calls: AtomicU64,
+    armed: AtomicBool,
+}
+
+impl FaultPlan for Silence {
+    fn fate(&self, call: Call) -> Fate {
+        let fault = if call.name == "append" && self.armed.swap(false, Ordering::SeqCst) {
+            Some(Fault::ExecuteThenUnavailable)
+        } else {
+            let left = self.calls.load(Ordering::SeqCst);
+            let silent = !self.armed.load(Ordering::SeqCst) && left > 0 && left < u64::MAX;
+            silent.then(|| {
+                self.calls.fetch_sub(1, Ordering::SeqCst);
+                Fault::Unavailable
+            })
+        };
+        Fate { fault, ..Fate::default() }
+    }
+}
+
+/// Starts an execution while the store fails, lets it heal, and looks at what is left.
+fn starts_once(faults: Arc<dyn FaultPlan>, begin: impl FnOnce(), heal: impl FnOnce(), what: &str) {
+    let functions = Scripted::default();
+    let world = World::with(46, |cluster| {
+        cluster.handlers = Arc::new(functions.clone());
+        cluster.faults = faults;
+    });
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |_| async { succeeded("1") });
+    world.pass(Duration::from_secs(1));
+    begin();
+    let begun = start(&world, &node, "f", Some("once"), "{}");
+    heal();
+    world.pass(Duration::from_secs(120));
+    let recorded: Vec<_> = world.log().into_iter().filter(|event| event.event_type == "RunQueued").collect();
+    assert!(recorded.len() <= 1, "{what}: one name, one run");
+    if let Ok(begun) = &begun {
+        assert_eq!(recorded[0].run_id, begun.run_id, "{what}");
+    }
+    for event in recorded {
+        let types = types(&world, &event.run_id);
+        assert_eq!(types.last().map(String::as_str), Some("RunCompleted"), "{what}: {types:?}");
+    }
+}
+
 /// R13: whatever becomes of the append's answer, and of those that look for it, every run that is recorded is run and ends.
 #[test]
 fn no_run_is_left_behind_when_the_store_does_not_answer() {
     for fault in [Fault::Unavailable, Fault::ExecuteThenUnavailable, Fault::UnavailableThenExecute, Fault::Full] {
         for length in [1, 2, 3, 8] {
-            let (functions, faults) = (Scripted::default(), Arc::new(NthFails::new(fault, u64::MAX, length)));
-            let world = World::with(46 ^ length, |cluster| {
-                cluster.handlers = Arc::new(functions.clone());
-                cluster.faults = faults.clone();
-            });
-            let node = world.leader();
-            functions.serve(&node);
-            functions.define(&world, "f", |_| async { succeeded("1") });
-            world.pass(Duration::from_secs(1));
-            faults.begin();
-            let begun = start(&world, &node, "f", Some("once"), "{}");
+            let faults = Arc::new(NthFails::new(fault, u64::MAX, length));
+            let (begin, heal) = (|| faults.begin(), || faults.heal());
+            starts_once(faults.clone(), begin, heal, &format!("{fault:?} {length}"));
             assert!(faults.has_fired());
-            faults.heal();
-            world.pass(Duration::from_secs(120));
-            let recorded: Vec<_> = world.log().into_iter().filter(|event| event.event_type == "RunQueued").collect();
-            assert!(recorded.len() <= 1, "{fault:?} {length}: one name, one run");
-            if let Ok(begun) = &begun {
-                assert_eq!(recorded[0].run_id, begun.run_id, "{fault:?} {length}");
-            }
-            for event in recorded {
-                let types = types(&world, &event.run_id);
-                assert_eq!(types.last().map(String::as_str), Some("RunCompleted"), "{fault:?} {length}: {types:?}");
-            }
         }
+    }
+    for calls in 1..=12 {
+        let faults = Arc::new(Silence { calls: AtomicU64::new(u64::MAX), armed: AtomicBool::new(false) });
+        let begin = || {
+            faults.calls.store(calls, Ordering::SeqCst);
+            faults.armed.store(true, Ordering::SeqCst);
+        };
+        let heal = || faults.calls.store(0, Ordering::SeqCst);
+        starts_once(faults.clone(), begin, heal, &format!("silence of {calls}"));
     }
 }
 
@@ -179,6 +219,7 @@ fn a_caller_who_goes_away_leaves_no_run_behind() {
         let (world, functions, node) = quiet(47 + polls, 4);
         functions.define(&world, "f", |_| async { succeeded("1") });
         let executions = node.runtime.executions().clone();
+        let epoch = node.runtime.fence();
         world.block_on(async move {
             let function = executions.resolve(&tenant(), "f", None).await.unwrap();
             let call = StartFunction {
@@ -203,6 +244,7 @@ fn a_caller_who_goes_away_leaves_no_run_behind() {
         let log = world.log();
         recorded += log.iter().filter(|event| event.event_type == "RunQueued").count();
         let ended = log.iter().filter(|event| event.event_type == "RunCompleted").count();
+        assert_eq!(node.runtime.fence(), epoch, "{polls} polls: nothing was in doubt");
         assert_eq!(ended, log.iter().filter(|event| event.event_type == "RunQueued").count(), "{polls} polls");
     }
     assert!(recorded > 6, "only {recorded} were recorded");
