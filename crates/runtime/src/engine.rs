@@ -13,6 +13,7 @@ mod function;
 mod now;
 mod outcome;
 mod read;
+mod sabotage;
 mod spawn;
 mod start;
 mod withdraw;
@@ -35,6 +36,7 @@ use cache::Cache;
 use endings::Endings;
 pub use error::Error;
 pub use outcome::Outcome;
+use sabotage::Broken;
 pub use start::{StartRequest, Started};
 
 /// How long to go on when the store does not answer.
@@ -103,6 +105,7 @@ pub(crate) struct Inner {
     cache: Cache,
     offset: now::Offset,
     admissions: Admissions,
+    broken: Broken,
 }
 
 impl std::fmt::Debug for Engine {
@@ -121,6 +124,7 @@ impl Engine {
         single_process: bool,
     ) -> Self {
         let cache = Cache::new(config.cache_bytes_max);
+        let broken = Broken::of(&config);
         let inner = Inner {
             store,
             clock,
@@ -134,6 +138,7 @@ impl Engine {
             cache,
             offset: now::Offset::default(),
             admissions: Admissions::default(),
+            broken,
         };
         Self { inner: Arc::new(inner) }
     }

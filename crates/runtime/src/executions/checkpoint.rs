@@ -12,7 +12,7 @@ use servo_store::Scope;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionState};
 
 use super::seal::{CallbackRef, Purpose, Token};
-use super::{Executions, Refused, StartFunction};
+use super::{Executions, HANDLER, Refused, StartFunction};
 use crate::engine::Order;
 use crate::serverless::{Begin, failure_of};
 
@@ -27,7 +27,10 @@ impl Executions {
         arn: &str,
         request: CheckpointRequest,
     ) -> Result<CheckpointResponse, Refused> {
-        let token = self.token(tenant, arn, &request.checkpoint_token)?;
+        let mut token = self.token(tenant, arn, &request.checkpoint_token)?;
+        if self.engine.config().is_sabotaged("two-invocations") {
+            self.renew(&mut token).await?;
+        }
         let client_token = request.client_token.filter(|text| !text.is_empty());
         if client_token.as_ref().is_some_and(|text| text.len() > CLIENT_TOKEN_CHARS_MAX) {
             return Err(Refused::invalid(format!("ClientToken has at most {CLIENT_TOKEN_CHARS_MAX} characters")));
@@ -46,7 +49,7 @@ impl Executions {
             updates,
         };
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
-        let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, "handler");
+        let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
         let outcome = self.engine.execute_with(order, |state| self.answer(state, &token)).await?;
         Ok(outcome.view)
@@ -57,6 +60,20 @@ impl Executions {
         let run = Self::run_of(arn)?;
         let token: Option<Token> = self.seal.open(Purpose::Token, text);
         token.filter(|token| token.run == run && token.tenant == *tenant).ok_or_else(Refused::stale_token)
+    }
+
+    /// The broken variant in which an invocation goes on although another has taken its place: whatever its token was worth, it
+    /// is worth what the newest one is.
+    async fn renew(&self, token: &mut Token) -> Result<(), Refused> {
+        let newest = |state: &RunState| {
+            let head = state.execution.as_ref().map(|execution| &execution.head);
+            head.map(|head| (head.invocations, head.checkpoint.number))
+        };
+        let scope = Scope::Tenant(token.tenant.clone());
+        if let Some(newest) = self.engine.view(&scope, &token.run, newest).await? {
+            (token.invocation, token.number) = newest;
+        }
+        Ok(())
     }
 
     /// Everything that has changed since the handler last looked, and the right to go on.
