@@ -14,3 +14,4 @@ mod peers;
 mod readers;
 mod support;
 mod tls;
+mod versions;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
-pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 56] = [
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 57] = [
     ("POST", "/v1/runs", Some("operator"), Some("run.start")),
     ("GET", "/v1/runs", Some("viewer"), None),
     ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),
@@ -20,6 +20,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 56] = [
     ("POST", "/v1/channel", Some("operator"), None),
     ("GET", "/v1/functions", Some("viewer"), None),
     ("GET", "/v1/functions/{name}", Some("viewer"), None),
+    ("GET", "/v1/functions/{name}/versions/{version}", Some("viewer"), None),
     ("PUT", "/v1/functions/{name}", Some("developer"), Some("function.publish")),
     ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias")),
     ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias.remove")),
