@@ -123,6 +123,20 @@ impl FunctionHost for Host {
             }
         }
     }
+
+    async fn version_address(&self, tenant: &TenantId, name: &FunctionName, version: u64) -> Option<String> {
+        match self.0.open_version(tenant, name.as_str(), &version.to_string()).await {
+            Ok(address) => Some(address.to_string()),
+            Err(error) => {
+                tracing::error!(function = %name, version, %error, "workers of the version cannot ask for work");
+                None
+            }
+        }
+    }
+
+    fn awaited_worker(&self, tenant: &TenantId, run_id: &RunId) -> Option<String> {
+        self.0.awaited_worker(tenant, run_id)
+    }
 }
 
 /// Stores what workers write, run by run.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
-use servo_model::TenantId;
 use servo_model::function::Reach;
+use servo_model::{RunId, TenantId};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,18 +60,41 @@ impl LambdaHandlers {
         })
     }
 
-    /// Opens the Runtime API for outside workers of a pull function. Asking again gives the same address.
+    /// Opens the Runtime API for outside workers of a pull function, whatever version they get. Asking again gives the same
+    /// address.
     pub async fn open_pull(&self, tenant: &TenantId, function: &str) -> Result<SocketAddr, Error> {
+        self.open_for(tenant, function, None).await
+    }
+
+    /// The same for workers of one version: they get its calls only.
+    pub async fn open_version(&self, tenant: &TenantId, function: &str, version: &str) -> Result<SocketAddr, Error> {
+        self.open_for(tenant, function, Some(version)).await
+    }
+
+    async fn open_for(&self, tenant: &TenantId, function: &str, version: Option<&str>) -> Result<SocketAddr, Error> {
         let _one = self.opening.lock().await;
         let hub = self.hub(tenant, function)?;
-        if let Some(address) = hub.open_address() {
+        if let Some(address) = hub.open_address(version) {
             return Ok(address);
         }
         let settings = &self.parts.settings;
-        let configured = settings.addresses.iter().find(|(name, _)| name == function);
+        if hub.ports() >= settings.addresses_max {
+            let max = settings.addresses_max;
+            return Err(Error::Full { what: "addresses of the function's versions", max, setting: "addresses_max" });
+        }
+        let named = version.map_or_else(|| function.to_owned(), |version| format!("{function}:{version}"));
+        let configured = settings.addresses.iter().find(|(name, _)| *name == named);
         let wanted = configured.map_or(SocketAddr::new(settings.listen_ip, 0), |(_, address)| *address);
-        let (_, address) = self.listen(&hub, WorkerKind::Pull, wanted, self.stop_listening.clone()).await?;
+        let at = (WorkerKind::Pull, version.map(str::to_owned));
+        let (_, address) = self.listen(&hub, at, wanted, self.stop_listening.clone()).await?;
         Ok(address)
+    }
+
+    /// What a run waits for here because no worker has taken its call yet: a function and its version.
+    pub fn awaited_worker(&self, tenant: &TenantId, run_id: &RunId) -> Option<String> {
+        let hubs = self.hubs();
+        let own = hubs.iter().filter(|hub| hub.tenant == *tenant);
+        own.filter_map(|hub| Some(format!("{}:{}", hub.function, hub.awaited_version(run_id)?))).next()
     }
 
     /// A handler for functions with `reach` in-process; a later one takes the place of an earlier one.
@@ -99,7 +122,8 @@ impl LambdaHandlers {
         let hub = self.hub(tenant, function)?;
         let serving = self.stop_listening.child_token();
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let at = self.listen(&hub, WorkerKind::Supervised, loopback, serving.clone()).await?;
+        // A program that we run is what its function's newest version is; older runs are its business, too.
+        let at = self.listen(&hub, (WorkerKind::Supervised, None), loopback, serving.clone()).await?;
         let worker = Supervised::new(hub, at, command, self.parts.clone(), self.stop.child_token());
         let worker = Arc::new(worker);
         self.supervised.lock().unwrap_or_else(PoisonError::into_inner).push(worker.clone());
@@ -194,14 +218,14 @@ impl LambdaHandlers {
     async fn listen(
         &self,
         hub: &Arc<Hub>,
-        kind: WorkerKind,
+        (kind, version): (WorkerKind, Option<String>),
         wanted: SocketAddr,
         stop: CancellationToken,
     ) -> Result<(PortId, SocketAddr), Error> {
         let failed = |source| Error::Listen { function: hub.function.clone(), address: wanted, source };
         let listener = TcpListener::bind(wanted).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let port = hub.open(kind, address);
+        let port = hub.open(kind, version, address);
         let task = listener::serve(listener, hub.clone(), port, stop, self.connections.clone());
         tasks::spawn(&self.connections, task);
         Ok((port, address))

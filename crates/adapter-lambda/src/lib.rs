@@ -16,6 +16,7 @@ mod runtime_api;
 mod settings;
 mod supervise;
 mod tasks;
+mod trace;
 
 pub use handlers::LambdaHandlers;
 pub use in_process::InProcessHandler;

@@ -31,6 +31,8 @@ pub struct WorkerView {
     pub tenant: TenantId,
     pub function: String,
     pub kind: WorkerKind,
+    /// The only version whose calls its workers get; any version's without.
+    pub version: Option<String>,
     pub address: SocketAddr,
     /// Requests for the next call that are open now.
     pub pollers: usize,
@@ -45,6 +47,7 @@ pub struct WorkerView {
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) kind: WorkerKind,
+    pub(crate) version: Option<String>,
     pub(crate) address: SocketAddr,
     pub(crate) pollers: usize,
     /// Gets no more calls: its process is about to be ended.
@@ -60,9 +63,10 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub(crate) fn new(kind: WorkerKind, address: SocketAddr) -> Self {
+    pub(crate) fn new(kind: WorkerKind, version: Option<String>, address: SocketAddr) -> Self {
         Self {
             kind,
+            version,
             address,
             pollers: 0,
             draining: false,
@@ -72,6 +76,11 @@ impl Port {
             last_exit: None,
             changed: Arc::default(),
         }
+    }
+
+    /// Whether its workers know this version.
+    pub(crate) fn serves(&self, version: &str) -> bool {
+        self.version.as_deref().is_none_or(|own| own == version)
     }
 
     pub(crate) fn remember(&mut self, request_id: &str, run_id: &RunId) {

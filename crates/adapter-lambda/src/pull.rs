@@ -105,10 +105,10 @@ impl Hub {
     /// Nobody took the call, or somebody did and was too slow: they ask for different remedies.
     fn timed_out(&self, ticket: u64, timeout: Duration) -> HandlerFailure {
         let state = self.state();
-        if !state.waiting.contains_key(&ticket) {
-            return failure::timed_out(timeout);
-        }
-        let mut message = format!("no worker of `{}` took the call in {timeout:?}; start one, or more", self.function);
+        let Some(Waiting { call, .. }) = state.waiting.get(&ticket) else { return failure::timed_out(timeout) };
+        let (function, version) = (&self.function, &call.version);
+        let mut message =
+            format!("no worker of `{function}` took the call of version {version} in {timeout:?}; start one, or more");
         if let Some(last_exit) = state.ports.values().filter_map(|port| port.last_exit.as_deref()).next_back() {
             message.push_str(&format!(" (the last one ended: {last_exit})"));
         }
@@ -138,8 +138,17 @@ impl Hub {
         let ticket = state.tickets;
         state.waiting.insert(ticket, Waiting { call, deadline, reply });
         drop(state);
-        self.asked.notify_one();
+        self.wake();
         Ok((ticket, answer))
+    }
+
+    /// Wakes somebody who can take a call: anybody, as long as all of them can.
+    fn wake(&self) {
+        if self.state().ports.values().any(|port| port.version.is_some()) {
+            self.asked.notify_waiters();
+        } else {
+            self.asked.notify_one();
+        }
     }
 
     /// The next call for a worker at this port; waits until there is one. `connection` is the one whose end would mean that
@@ -155,7 +164,7 @@ impl Hub {
                 Take::Nothing => asked.await,
                 Take::Never => {
                     // The wake-up that brought us here was for somebody who may take calls.
-                    self.asked.notify_one();
+                    self.wake();
                     return std::future::pending().await;
                 }
             }
@@ -166,7 +175,11 @@ impl Hub {
         let mut state = self.state();
         let state = &mut *state;
         let Some(at) = state.ports.get_mut(&port).filter(|at| !at.draining) else { return Take::Never };
-        let Some((ticket, waiting)) = state.waiting.pop_first() else { return Take::Nothing };
+        let next =
+            state.waiting.iter().find(|(_, waiting)| at.serves(&waiting.call.version)).map(|(ticket, _)| *ticket);
+        let Some((ticket, waiting)) = next.and_then(|ticket| state.waiting.remove_entry(&ticket)) else {
+            return Take::Nothing;
+        };
         let Waiting { call, deadline, reply } = waiting;
         state.waiting_bytes -= call.payload.len();
         at.remember(&call.request_id, &call.run_id);

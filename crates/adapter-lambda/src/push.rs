@@ -10,8 +10,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode};
 use servo_adapter::{HandlerCall, HandlerFailure};
 
-use crate::failure;
 use crate::settings::ANSWER_BYTES_MAX;
+use crate::{failure, trace};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const IDLE_CONNECTIONS_PER_HOST: usize = 64;
@@ -109,7 +109,9 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     };
     optional("lambda-runtime-aws-request-id", Some(&call.request_id));
     optional("x-amz-tenant-id", call.tenant_id.as_deref());
-    optional("x-amzn-trace-id", call.trace.as_deref());
+    let (traceparent, amazon) = trace::headers(call.trace.as_deref());
+    optional("traceparent", traceparent.as_deref());
+    optional("x-amzn-trace-id", amazon.as_deref());
     headers
 }
 

@@ -15,11 +15,11 @@ use axum::{Extension, Json, Router};
 use futures_util::StreamExt as _;
 use servo_adapter::HandlerFailure;
 
-use crate::failure;
 use crate::listener::Connection;
 use crate::port::PortId;
 use crate::pull::{Answer, Handed, Hub};
 use crate::settings::ANSWER_BYTES_MAX;
+use crate::{failure, trace};
 
 /// A body over the limit is read so far, so that its sender hears why it is refused instead of losing the connection.
 const READ_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
@@ -61,7 +61,9 @@ async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Conne
     set("lambda-runtime-aws-request-id", Some(&call.request_id));
     set("lambda-runtime-deadline-ms", Some(&deadline.as_millis().to_string()));
     set("lambda-runtime-invoked-function-arn", Some(&call.function_arn));
-    set("lambda-runtime-trace-id", call.trace.as_deref());
+    let (traceparent, amazon) = trace::headers(call.trace.as_deref());
+    set("traceparent", traceparent.as_deref());
+    set("lambda-runtime-trace-id", amazon.as_deref());
     set("lambda-runtime-aws-tenant-id", call.tenant_id.as_deref());
     response
 }

@@ -42,10 +42,13 @@ impl fmt::Debug for Parts {
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the Runtime API listens for outside workers, function by function; others get a free port of `listen_ip`.
+    /// Where the Runtime API listens for outside workers: by function, or by `function:version` for workers of one version.
+    /// Others get a free port of `listen_ip`.
     pub addresses: Vec<(String, SocketAddr)>,
     pub listen_ip: IpAddr,
     pub functions_max: usize,
+    /// Of one function.
+    pub addresses_max: usize,
     pub processes_max: usize,
     /// Per listener.
     pub connections_max: usize,
@@ -73,6 +76,7 @@ impl Default for Settings {
             addresses: Vec::new(),
             listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             functions_max: 1_000,
+            addresses_max: 100,
             processes_max: 64,
             connections_max: 256,
             waiting_max: 1_000,

@@ -27,6 +27,11 @@ impl Client {
         self.get(&function_path(name), &[]).await
     }
 
+    /// One version, with the address for workers that are to get its runs only.
+    pub async fn function_version(&self, name: &FunctionName, version: u64) -> Reply<FunctionItem> {
+        self.get(&format!("{}/versions/{version}", function_path(name)), &[]).await
+    }
+
     pub async fn remove_function(&self, name: &FunctionName) -> Result<(), Error> {
         self.send(self.request(Method::DELETE, &function_path(name), &[]), Patience::Usual).await.map(drop)
     }

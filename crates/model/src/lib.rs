@@ -27,6 +27,7 @@ pub mod state;
 pub mod step;
 mod text;
 pub mod time;
+pub mod trace;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};
 pub use audit::{AuditEntry, AuditOutcome};
@@ -41,3 +42,4 @@ pub use snapshot::{RunSnapshot, StepSnapshot};
 pub use state::RunState;
 pub use step::StepStatus;
 pub use time::Timestamp;
+pub use trace::TraceContext;

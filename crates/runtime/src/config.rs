@@ -31,7 +31,9 @@ pub struct RuntimeConfig {
     /// How long a shutdown waits for steps in flight.
     pub shutdown_grace_ms: u64,
     /// A deliberately broken variant, for tests that must fail: `no-fence` (a node trusts in its authority beyond the end
-    /// of its lease), `fifo-dispatch` (steps are handed out in the order in which they came, whoever's they are). Other
+    /// of its lease), `fifo-dispatch` (steps are handed out in the order in which they came, whoever's they are),
+    /// `answer-before-commit` (checkpoints are answered before they are written), `forget-timers` (timers that an earlier
+    /// process set are passed over), `two-invocations` (an invocation goes on although another has taken its place). Other
     /// names are other crates' variants.
     #[cfg(feature = "sabotage")]
     #[serde(skip)]

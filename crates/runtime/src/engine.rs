@@ -13,6 +13,7 @@ mod function;
 mod now;
 mod outcome;
 mod read;
+mod sabotage;
 mod spawn;
 mod start;
 mod withdraw;
@@ -36,6 +37,7 @@ use cache::Cache;
 use endings::Endings;
 pub use error::Error;
 pub use outcome::Outcome;
+use sabotage::Broken;
 pub use start::{StartRequest, Started};
 
 /// How long to go on when the store does not answer.
@@ -106,6 +108,7 @@ pub(crate) struct Inner {
     admissions: Admissions,
     /// The way of new runs past the backlog.
     direct: Direct,
+    broken: Broken,
 }
 
 impl std::fmt::Debug for Engine {
@@ -124,6 +127,7 @@ impl Engine {
         single_process: bool,
     ) -> Self {
         let cache = Cache::new(config.cache_bytes_max);
+        let broken = Broken::of(&config);
         let inner = Inner {
             store,
             clock,
@@ -138,6 +142,7 @@ impl Engine {
             offset: now::Offset::default(),
             admissions: Admissions::default(),
             direct: Direct::default(),
+            broken,
         };
         Self { inner: Arc::new(inner) }
     }

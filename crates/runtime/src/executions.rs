@@ -28,6 +28,9 @@ pub use read::{ListQuery, PageQuery};
 pub(crate) use seal::{Purpose, Seal};
 pub use start::{Begun, StartFunction};
 
+/// Who the events of checkpoints come from.
+pub(crate) const HANDLER: &str = "handler";
+
 /// Why a call was refused, in the API's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

@@ -39,6 +39,13 @@ impl Ids {
         bytes
     }
 
+    /// A span of its own in an existing trace.
+    pub fn span(&self) -> u64 {
+        let mut bytes = [0u8; 8];
+        self.with(|rng| rng.fill_bytes(&mut bytes));
+        u64::from_le_bytes(bytes)
+    }
+
     /// A new trace, as W3C writes it.
     pub fn traceparent(&self) -> String {
         use std::fmt::Write as _;

@@ -36,6 +36,7 @@ pub struct Kit {
     pub(crate) functions: Functions,
     pub(crate) plan: Plan,
     pub(crate) mode: CheckpointingMode,
+    pub(crate) evicts: bool,
 }
 
 impl fmt::Debug for Kit {
@@ -68,6 +69,13 @@ impl Kit {
     #[must_use]
     pub fn checkpointing(mut self, mode: CheckpointingMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// The engine keeps nothing in memory between two calls: each one folds what is recorded, as after an eviction.
+    #[must_use]
+    pub fn evict(mut self) -> Self {
+        self.evicts = true;
         self
     }
 

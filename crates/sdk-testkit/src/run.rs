@@ -53,7 +53,7 @@ pub(crate) fn run(kit: &Kit, function: &str, input: String) -> Outcome {
         kit.functions.names().collect::<Vec<_>>().join(", ")
     );
     let clock = VirtualClock::new();
-    let store = MemStore::new(clock.time_source(), config().limits, [7; 32]);
+    let store = MemStore::new(clock.time_source(), config(kit).limits, [7; 32]);
     let faults = Faults::new(kit.plan.clone(), clock.clone());
     let world = World { kit, clock, store, faults, function, input };
     world.register();
@@ -82,8 +82,11 @@ pub(crate) fn run(kit: &Kit, function: &str, input: String) -> Outcome {
 }
 
 /// Nothing can happen behind the engine's back here, so its loops hardly look by themselves: a year passes in a few steps.
-fn config() -> RuntimeConfig {
+fn config(kit: &Kit) -> RuntimeConfig {
     let mut config = RuntimeConfig { poll_ms: 10 * DAY_MS, ..RuntimeConfig::default() };
+    if kit.evicts {
+        config.cache_bytes_max = 0;
+    }
     config.authority.lease_ms = 300 * DAY_MS;
     config.dispatch.stall_after_ms = 300 * DAY_MS;
     config.retention.every_ms = 300 * DAY_MS;
@@ -131,7 +134,7 @@ impl World<'_> {
             bus: Arc::new(InProcessBus::default()),
             adapters: Vec::new(),
             handlers: host.clone(),
-            config: config(),
+            config: config(self.kit),
         };
         let main = async {
             let runtime = match Runtime::start(parts).await {

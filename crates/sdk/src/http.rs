@@ -7,14 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::de::DeserializeOwned;
+use servo_canon::Digest;
 use servo_wire::channel;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse};
+use servo_wire::sigv4::{Request, encode};
 use tokio::sync::Mutex;
 
 use crate::channel::{Answer, Channel, Known};
 use crate::clock::{Clock as _, SystemClock};
 use crate::service::{DurableServiceClient, ServiceError};
-use crate::sigv4::{self, AwsCredentials, Signed};
+use crate::sigv4::{self, AwsCredentials};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -133,8 +135,8 @@ impl ServoClient {
     ) -> RequestBuilder {
         let mut url = self.base.clone();
         let base = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&format!("{base}/{API}/durable-executions/{}/{call}", sigv4::encode(arn, false)));
-        let encoded = query.iter().map(|(name, value)| format!("{name}={}", sigv4::encode(value, false)));
+        url.set_path(&format!("{base}/{API}/durable-executions/{}/{call}", encode(arn.as_bytes(), false)));
+        let encoded = query.iter().map(|(name, value)| format!("{name}={}", encode(value.as_bytes(), false)));
         let encoded = encoded.collect::<Vec<_>>().join("&");
         url.set_query((!encoded.is_empty()).then_some(encoded.as_str()));
         let mut request = self.http.request(method.clone(), url.clone()).timeout(ANSWER_TIMEOUT);
@@ -165,14 +167,15 @@ fn sign(
         (Some(host), Some(port)) => format!("{host}:{port}"),
         (host, _) => host.unwrap_or_default().to_owned(),
     };
-    let mut headers = vec![("host", host.as_str()), ("x-amz-date", time.as_str())];
+    let mut headers = vec![("host", host), ("x-amz-date", time.clone())];
     if !body.is_empty() {
-        headers.insert(0, ("content-type", JSON));
+        headers.insert(0, ("content-type", JSON.to_owned()));
     }
     if let Some(token) = &keys.session_token {
-        headers.push(("x-amz-security-token", token));
+        headers.push(("x-amz-security-token", token.clone()));
     }
-    let request = Signed { method, path: url.path(), query, headers: &headers, body };
+    let query = query.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
+    let request = Request { method, path: url.path(), query, headers, payload: Digest::of(body).to_string() };
     let mut signed = vec![("authorization", sigv4::authorization(keys, SERVICE, &time, &request))];
     signed.extend(keys.session_token.clone().map(|token| ("x-amz-security-token", token)));
     signed.push(("x-amz-date", time));

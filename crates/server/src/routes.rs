@@ -42,6 +42,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/v1/runs/{id}/logs", get(functions::logs))
         .route("/v1/functions", get(functions::list))
         .route("/v1/functions/{name}", get(functions::show).put(functions::register).delete(functions::remove))
+        .route("/v1/functions/{name}/versions/{version}", get(functions::version))
         .route("/v1/functions/{name}/aliases/{alias}", put(functions::alias).delete(functions::remove_alias))
         .route("/v1/whoami", get(whoami::show))
         .route("/v1/keys", get(keys::list).post(keys::create))

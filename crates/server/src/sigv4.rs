@@ -1,22 +1,19 @@
 //! AWS Signature Version 4, verified: the caller has the secret of an access key, and nobody has changed what was signed.
 
 use axum::http::request::Parts;
-use hmac::{Hmac, KeyInit, Mac};
+use servo_canon::Digest;
 use servo_model::Timestamp;
-use sha2::{Digest as _, Sha256};
+use servo_wire::sigv4::{ALGORITHM, Request, Scope};
 
 /// How old or how far ahead a signed request may be.
 const SKEW_MS: i64 = 5 * 60 * 1_000;
-const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SERVICE: &str = "lambda";
 
 /// The parts of an `Authorization` header of this kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Signed<'a> {
     pub access_key: &'a str,
-    date: &'a str,
-    region: &'a str,
-    service: &'a str,
+    scope: Scope<'a>,
     headers: Vec<&'a str>,
     signature: &'a str,
 }
@@ -33,14 +30,9 @@ impl<'a> Signed<'a> {
         let field = |name: &str| {
             fields.split(',').find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('=')).map(str::trim)
         };
-        let mut scope = field("Credential")?.splitn(5, '/');
-        let access_key = scope.next()?;
-        let (date, region, service) = (scope.next()?, scope.next()?, scope.next()?);
-        if scope.next()? != "aws4_request" {
-            return None;
-        }
+        let (access_key, scope) = field("Credential")?.split_once('/')?;
         let headers: Vec<&str> = field("SignedHeaders")?.split(';').collect();
-        Some(Self { access_key, date, region, service, headers, signature: field("Signature")? })
+        Some(Self { access_key, scope: Scope::parse(scope)?, headers, signature: field("Signature")? })
     }
 
     /// Whether the signature was made with this secret, for this request, about now.
@@ -49,23 +41,18 @@ impl<'a> Signed<'a> {
         // The host is what keeps a request from being sent elsewhere.
         let fresh = signed_at(time).is_some_and(|at| (at - now.as_millis()).abs() <= SKEW_MS);
         let covers = |name: &str| self.headers.contains(&name);
-        if !fresh || !time.starts_with(self.date) || self.service != SERVICE || !covers("host") || !covers("x-amz-date")
-        {
+        let ours = self.scope.service == SERVICE && time.starts_with(self.scope.date);
+        if !fresh || !ours || !covers("host") || !covers("x-amz-date") {
             return false;
         }
-        let Some(request) = self.canonical(parts, body) else { return false };
-        let scope = format!("{}/{}/{}/aws4_request", self.date, self.region, self.service);
-        let text = format!("{ALGORITHM}\n{time}\n{scope}\n{}", hex(&Sha256::digest(request.as_bytes())));
-        let mut key = format!("AWS4{secret}").into_bytes();
-        for part in [self.date, self.region, self.service, "aws4_request"] {
-            key = mac(&key, part.as_bytes()).finalize().into_bytes().to_vec();
-        }
-        let Some(signature) = unhex(self.signature) else { return false };
-        mac(&key, text.as_bytes()).verify_slice(&signature).is_ok()
+        let Some(request) = self.request(parts, body) else { return false };
+        let Ok(signature) = Digest::parse(self.signature) else { return false };
+        self.scope.is_signed(secret, time, &request, &signature)
     }
 
-    fn canonical(&self, parts: &Parts, body: &[u8]) -> Option<String> {
-        let mut headers = String::new();
+    /// What the caller says that it has signed, as it has come.
+    fn request<'p>(&'p self, parts: &'p Parts, body: &[u8]) -> Option<Request<'p>> {
+        let mut headers = Vec::with_capacity(self.headers.len());
         for name in &self.headers {
             let values: Option<Vec<_>> = parts.headers.get_all(*name).iter().map(|value| value.to_str().ok()).collect();
             let mut values = values?;
@@ -76,23 +63,23 @@ impl<'a> Signed<'a> {
             if values.is_empty() {
                 return None;
             }
-            let trimmed = values.iter().map(|value| value.split_whitespace().collect::<Vec<_>>().join(" "));
-            headers.push_str(&format!("{name}:{}\n", trimmed.collect::<Vec<_>>().join(",")));
+            let trimmed: Vec<&str> = values.iter().map(|value| value.trim()).collect();
+            headers.push((*name, trimmed.join(",")));
         }
-        let path = parts.uri.path().split('/').map(encode).collect::<Vec<_>>().join("/");
         let payload = match parts.headers.get("x-amz-content-sha256").and_then(|value| value.to_str().ok()) {
             Some("UNSIGNED-PAYLOAD") => "UNSIGNED-PAYLOAD".to_owned(),
-            _ => hex(&Sha256::digest(body)),
+            _ => Digest::of(body).to_string(),
         };
-        let (method, query) = (parts.method.as_str(), canonical_query(parts.uri.query().unwrap_or_default()));
-        Some(format!("{method}\n{path}\n{query}\n{headers}\n{}\n{payload}", self.headers.join(";")))
+        let query = decoded(parts.uri.query().unwrap_or_default());
+        Some(Request { method: parts.method.as_str(), path: parts.uri.path(), query, headers, payload })
     }
 }
 
-fn mac(key: &[u8], data: &[u8]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a MAC takes a key of any length");
-    mac.update(data);
-    mac
+fn decoded(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let decode = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
 /// `20260131T120000Z`, in milliseconds.
@@ -111,54 +98,6 @@ fn signed_at(time: &str) -> Option<i64> {
         digits(13, 15)?
     );
     Timestamp::parse(&text).ok().map(Timestamp::as_millis)
-}
-
-/// What was encoded once in the path is encoded again in the signature, for every service but one.
-fn encode(segment: &str) -> String {
-    let mut out = String::new();
-    for byte in segment.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
-
-fn canonical_query(query: &str) -> String {
-    let decode = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
-    let again = |text: &str| {
-        let bytes = decode(text);
-        bytes.iter().map(|byte| encode_byte(*byte)).collect::<String>()
-    };
-    let mut pairs: Vec<(String, String)> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-        .map(|(name, value)| (again(name), again(value)))
-        .collect();
-    pairs.sort();
-    pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
-}
-
-fn encode_byte(byte: u8) -> String {
-    match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    if bytes.len() != 64 {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    bytes.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
 }
 
 #[cfg(test)]

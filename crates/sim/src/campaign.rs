@@ -15,6 +15,7 @@ use crate::dice::Dice;
 use crate::faults::{Fault, RandomFaults};
 use crate::recorder::{RecordingAdapter, RecordingBus};
 use crate::store::Sabotage;
+use crate::workers::{Handled, Workers};
 
 use driver::Driver;
 
@@ -26,11 +27,17 @@ pub struct Options {
     pub leak: bool,
     /// How many things the driver does before it heals.
     pub actions: u64,
+    /// Executions of handlers beside the plans.
+    pub handlers: bool,
 }
 
 impl Options {
     pub fn of(seed: u64) -> Self {
-        Self { seed, sabotage: Sabotage::None, leak: false, actions: 80 }
+        Self { seed, sabotage: Sabotage::None, leak: false, actions: 80, handlers: false }
+    }
+
+    pub fn with_handlers(seed: u64) -> Self {
+        Self { handlers: true, ..Self::of(seed) }
     }
 }
 
@@ -54,7 +61,7 @@ impl std::fmt::Display for Report {
             writeln!(f, "  {line}")?;
         }
         writeln!(f, "{counts:?}")?;
-        write!(f, "repeat: SERVO_SIM_FIRST={seed} SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim seeds")
+        write!(f, "repeat: SERVO_SIM_FIRST={seed} SERVO_SIM_SEEDS=1 cargo nextest run -p servo-sim lane")
     }
 }
 
@@ -74,6 +81,9 @@ pub struct Counts {
     pub signals_ok: u64,
     pub refusals_by_bus: u64,
     pub outages_of_bus: u64,
+    /// Executions of handlers that succeeded.
+    pub succeeded: u64,
+    pub handled: Handled,
     pub faults: BTreeMap<Fault, u64>,
 }
 
@@ -126,8 +136,10 @@ pub fn simulate(options: Options) -> Report {
     cluster.bus = bus.clone();
     cluster.adapters = vec![Arc::new(adapter.clone())];
     cluster.sabotage = options.sabotage;
+    let workers = Workers::new(&cluster, options.seed);
+    cluster.handlers = Arc::new(workers.clone());
 
-    let mut driver = Driver::new(&cluster, dice);
+    let mut driver = Driver::new(&cluster, dice, options.handlers.then(|| workers.clone()));
     driver.play(options.actions);
     faults.heal();
     bus.heal();
@@ -136,9 +148,19 @@ pub fn simulate(options: Options) -> Report {
     let evidence = Evidence::collect(&cluster, &adapter, &bus, driver.told());
     let mut violations = check::everything(&evidence);
     violations.extend(stuck);
+    violations.extend(workers.findings());
+    let succeeded = check::handlers::check(&evidence, &workers, &mut violations);
     let history = history(&evidence, &violations);
     let (refusals_by_bus, outages_of_bus) = bus.faults();
-    let counts = Counts { faults: faults.fired(), refusals_by_bus, outages_of_bus, ..driver.counts(&evidence) };
+    let handled = workers.counts();
+    let counts = Counts {
+        faults: faults.fired(),
+        refusals_by_bus,
+        outages_of_bus,
+        succeeded,
+        handled,
+        ..driver.counts(&evidence)
+    };
     Report { seed: options.seed, trace: cluster.sim.trace(), violations, history, counts }
 }
 

@@ -1,6 +1,7 @@
 //! Judges what a cluster left behind. Works on the raw log and on witnesses; the fold and the machine are not asked,
 //! because a check that shares its subject's mistakes finds none of them.
 
+pub(crate) mod handlers;
 mod log;
 mod order;
 mod time;

@@ -8,6 +8,7 @@
 //! exec · clock    tasks in seeded order, virtual time
 //! store · faults  a connection to the shared store: delays, lost answers, late writes
 //! cluster         nodes over it: start, kill, pause, skewed clocks
+//! workers         handlers of executions, outside the nodes
 //! campaign        one seed: random load and faults, then calm
 //! check           what must hold afterwards
 //! ```
@@ -22,6 +23,7 @@ pub mod faults;
 pub mod journal;
 pub mod recorder;
 pub mod store;
+pub mod workers;
 
 pub use clock::SimClock;
 pub use cluster::{Cluster, Node};

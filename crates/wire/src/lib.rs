@@ -7,6 +7,7 @@ pub mod channel;
 pub mod lambda;
 mod object;
 pub mod problem;
+pub mod sigv4;
 pub mod v1;
 
 pub use problem::{FieldProblem, Problem};

@@ -1,6 +1,7 @@
 //! Crashes: at random moments, at named points, and of the authority's holder.
 
 mod check;
+mod executions;
 mod kill;
 mod pause;
 mod points;

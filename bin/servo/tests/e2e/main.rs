@@ -17,3 +17,4 @@ mod peers;
 mod readers;
 mod support;
 mod tls;
+mod versions;

@@ -15,24 +15,41 @@ use crate::port::{Port, PortId, WorkerKind, WorkerView};
 type Owner = (String, RunId);
 
 impl Hub {
-    pub(crate) fn open(&self, kind: WorkerKind, address: SocketAddr) -> PortId {
+    pub(crate) fn open(&self, kind: WorkerKind, version: Option<String>, address: SocketAddr) -> PortId {
         let mut state = self.state();
         // Never used twice: a request may still be open at a port that was removed.
         state.tickets += 1;
         let id = state.tickets;
-        state.ports.insert(id, Port::new(kind, address));
+        state.ports.insert(id, Port::new(kind, version, address));
         id
     }
 
-    /// The address for outside workers, if there is one.
-    pub(crate) fn open_address(&self) -> Option<SocketAddr> {
-        self.state().ports.values().find(|port| port.kind == WorkerKind::Pull).map(|port| port.address)
+    /// The address for outside workers of a version, or of any, if there is one.
+    pub(crate) fn open_address(&self, version: Option<&str>) -> Option<SocketAddr> {
+        let state = self.state();
+        let mut open = state.ports.values().filter(|port| port.kind == WorkerKind::Pull);
+        open.find(|port| port.version.as_deref() == version).map(|port| port.address)
+    }
+
+    /// The version whose worker a run's call waits for.
+    pub(crate) fn awaited_version(&self, run_id: &RunId) -> Option<String> {
+        let state = self.state();
+        state
+            .waiting
+            .values()
+            .find(|waiting| waiting.call.run_id == *run_id)
+            .map(|waiting| waiting.call.version.clone())
+    }
+
+    /// Addresses at which workers can ask.
+    pub(crate) fn ports(&self) -> usize {
+        self.state().ports.len()
     }
 
     pub(crate) fn remove(&self, port: PortId) {
         self.state().ports.remove(&port);
         // Requests that wait there must not swallow wake-ups.
-        self.asked.notify_one();
+        self.wake();
     }
 
     pub(crate) fn with_port(&self, port: PortId, change: impl FnOnce(&mut Port)) {
@@ -57,6 +74,7 @@ impl Hub {
             tenant: self.tenant.clone(),
             function: self.function.clone(),
             kind: port.kind,
+            version: port.version.clone(),
             address: port.address,
             pollers: port.pollers,
             in_flight: state.in_flight(*id),

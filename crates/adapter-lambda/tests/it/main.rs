@@ -8,3 +8,4 @@ mod pull;
 mod push;
 mod supervise;
 mod support;
+mod versions;

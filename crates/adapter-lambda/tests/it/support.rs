@@ -105,8 +105,12 @@ impl Fixture {
 
     /// Starts a call and waits until it stands in the queue.
     pub(crate) async fn start_waiting(&self, request_id: &str) -> JoinHandle<Answer> {
+        self.start_waiting_call(pull_call(request_id)).await
+    }
+
+    pub(crate) async fn start_waiting_call(&self, call: HandlerCall) -> JoinHandle<Answer> {
         let before = self.worker().waiting;
-        let started = self.start(pull_call(request_id));
+        let started = self.start(call);
         until("the call waits", || self.worker().waiting > before).await;
         started
     }

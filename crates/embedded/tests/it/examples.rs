@@ -1,4 +1,5 @@
-//! Every example runs by itself, and comes to the same result when the program dies at any checkpoint.
+//! Every example runs by itself, and comes to the same result when the program dies at any checkpoint, when a call of it goes
+//! wrong, and when nothing of it is kept in memory.
 
 use serde::Serialize;
 use servo_sdk::DurableContext;
@@ -20,8 +21,32 @@ mod order_saga;
 #[path = "../../examples/polling.rs"]
 mod polling;
 
-/// The same result whatever happens, and no recorded step runs again.
+/// The same result whatever happens, and no recorded step runs again: with the record in memory, and folded anew at every call.
 fn survives(kit: &Kit, function: &str, input: impl Serialize + Clone, most_runs: usize) {
+    survives_crashes(kit, function, input.clone(), most_runs);
+    survives_crashes(&kit.clone().evict(), function, input.clone(), most_runs);
+    survives_calls_that_go_wrong(kit, function, input);
+}
+
+/// Every checkpoint comes twice, is recorded without an answer, or comes with a token that is used up.
+fn survives_calls_that_go_wrong(kit: &Kit, function: &str, input: impl Serialize + Clone) {
+    let calm = kit.run(function, input.clone());
+    let faults: [(&str, fn(Kit, usize) -> Kit); 3] =
+        [("twice", Kit::duplicate_request), ("lost", Kit::lose_response), ("stale", Kit::stale_token)];
+    for n in 1..=calm.checkpoints {
+        for (name, fault) in faults {
+            for kit in [kit.clone(), kit.clone().evict()] {
+                let outcome = fault(kit, n).run(function, input.clone());
+                assert_eq!(outcome.result, calm.result, "{name} {n}");
+                assert_eq!(outcome.reruns, Vec::<String>::new(), "{name} {n}");
+                let repeats = outcome.invocations > calm.invocations;
+                assert_eq!(repeats, name == "stale", "{name} {n}: {} invocations", outcome.invocations);
+            }
+        }
+    }
+}
+
+fn survives_crashes(kit: &Kit, function: &str, input: impl Serialize + Clone, most_runs: usize) {
     let calm = kit.run(function, input.clone());
     assert!(calm.result.is_some(), "{:?}", calm.error);
     assert!(calm.attempts.values().all(|count| *count == 1), "{:?}", calm.attempts);

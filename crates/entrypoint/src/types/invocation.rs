@@ -48,6 +48,8 @@ pub enum Cause {
     Queue,
     /// A free place: of the entrypoint's `max_concurrent`, or of the node.
     Slot,
+    /// Somebody who runs this version of the function; the name says which.
+    Worker,
     /// The time of the next try.
     Retry,
     Timer,

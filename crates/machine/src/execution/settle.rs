@@ -23,7 +23,9 @@ pub(crate) fn step(name: &str) -> StepId {
 
 /// Time has passed, or a queued or paused run goes on.
 pub(crate) fn settle(state: &RunState, execution: &Execution, decision: &mut Decision, now: Timestamp) {
-    if state.status != RunStatus::Running || ends(decision) {
+    // What came due during a pause has no timer any more: going on is the last moment to see it.
+    let goes_on = decision.facts.iter().any(|fact| matches!(fact.body, EventBody::RunResumed(_)));
+    if (state.status != RunStatus::Running && !goes_on) || ends(decision) {
         return;
     }
     if execution.deadline() <= now {

@@ -128,6 +128,9 @@ impl Engine {
     /// One decision and one append.
     async fn attempt(&self, order: &Order, hot: &mut Option<Hot>, fresh: bool) -> Result<Outcome, Error> {
         let now = self.now_for(order);
+        if self.inner.broken.forgets(order) {
+            return Ok(Outcome { run_id: order.run_id.clone(), recorded: 0, refusal: None, view: () });
+        }
         if order.fresh && !fresh && !self.inner.single_process {
             // What is answered from memory alone must not be older than what another node has recorded.
             if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
@@ -185,6 +188,7 @@ impl Engine {
         let timer = if keeps_timer { timer_row } else { Some(due) };
         if timer_row != timer && !(expected == Expected::New && due.is_none()) {
             stream.timer = due.map_or(TimerChange::Clear, TimerChange::Set);
+            self.inner.broken.timer_set(order);
         }
         self.apply_actions(order, &state, &decision.actions, &mut stream);
         leave_out(&absent, &mut stream);
@@ -207,7 +211,7 @@ impl Engine {
             }
             let append = Append { fence: order.fence, streams, ..Append::default() };
             let sent = self.inner.clock.elapsed();
-            match self.inner.store.append(append).await {
+            match self.append(order, append).await {
                 Ok(appended) => {
                     self.learn_time(sent, &appended);
                     if let Some(earlier) = adopted(&appended) {

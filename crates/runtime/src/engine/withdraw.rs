@@ -16,6 +16,12 @@ impl Engine {
         *hot = None;
         self.ensure_loaded(&Scope::System, &row.run_id, &mut hot).await?;
         let Some(known) = hot.as_ref() else { return Ok(()) };
+        // The start of a plan's step is refused by an execution whatever its dispatch is: whoever tried it could not read what the
+        // run is. The dispatch stays, and is found again.
+        let of_plan = matches!(command, Command::StartStep { .. } | Command::TakeOver { .. });
+        if of_plan && known.state.execution.is_some() {
+            return Ok(());
+        }
         let Err(refusal) = decide(Some(&known.state), command, &self.inner.config.policy, self.now()) else {
             return Ok(());
         };

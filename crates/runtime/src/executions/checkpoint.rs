@@ -7,12 +7,12 @@ use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
 use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
-use servo_model::{RunState, RunStatus, TenantId};
+use servo_model::{RunState, RunStatus, TenantId, TraceContext};
 use servo_store::Scope;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionState};
 
 use super::seal::{CallbackRef, Purpose, Token};
-use super::{Executions, Refused, StartFunction};
+use super::{Executions, HANDLER, Refused, StartFunction};
 use crate::engine::Order;
 use crate::serverless::{Begin, failure_of};
 
@@ -27,7 +27,10 @@ impl Executions {
         arn: &str,
         request: CheckpointRequest,
     ) -> Result<CheckpointResponse, Refused> {
-        let token = self.token(tenant, arn, &request.checkpoint_token)?;
+        let mut token = self.token(tenant, arn, &request.checkpoint_token)?;
+        if self.engine.config().is_sabotaged("two-invocations") {
+            self.renew(&mut token).await?;
+        }
         let client_token = request.client_token.filter(|text| !text.is_empty());
         if client_token.as_ref().is_some_and(|text| text.len() > CLIENT_TOKEN_CHARS_MAX) {
             return Err(Refused::invalid(format!("ClientToken has at most {CLIENT_TOKEN_CHARS_MAX} characters")));
@@ -46,7 +49,7 @@ impl Executions {
             updates,
         };
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
-        let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, "handler");
+        let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
         let outcome = self.engine.execute_with(order, |state| self.answer(state, &token)).await?;
         Ok(outcome.view)
@@ -57,6 +60,20 @@ impl Executions {
         let run = Self::run_of(arn)?;
         let token: Option<Token> = self.seal.open(Purpose::Token, text);
         token.filter(|token| token.run == run && token.tenant == *tenant).ok_or_else(Refused::stale_token)
+    }
+
+    /// The broken variant in which an invocation goes on although another has taken its place: whatever its token was worth, it
+    /// is worth what the newest one is.
+    async fn renew(&self, token: &mut Token) -> Result<(), Refused> {
+        let newest = |state: &RunState| {
+            let head = state.execution.as_ref().map(|execution| &execution.head);
+            head.map(|head| (head.invocations, head.checkpoint.number))
+        };
+        let scope = Scope::Tenant(token.tenant.clone());
+        if let Some(newest) = self.engine.view(&scope, &token.run, newest).await? {
+            (token.invocation, token.number) = newest;
+        }
+        Ok(())
     }
 
     /// Everything that has changed since the handler last looked, and the right to go on.
@@ -97,10 +114,17 @@ impl Executions {
     ) -> Result<BTreeMap<String, Result<Spawn, ErrorObject>>, Refused> {
         let mut targets = BTreeMap::new();
         let mut caller = None;
+        let mut trace: Option<Option<String>> = None;
         for update in updates {
             let chained =
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
+            // What a handler does not say is known: the trace goes on.
+            let trace = match (&options.trace_id, &mut trace) {
+                (Some(given), _) => Some(given.clone()),
+                (None, Some(known)) => self.child_trace(known.as_deref()),
+                (None, none) => self.child_trace(none.insert(self.trace(token).await?).as_deref()),
+            };
             if options.function_name.starts_with("gts.") {
                 let caller = match &mut caller {
                     Some(caller) => caller,
@@ -108,7 +132,8 @@ impl Executions {
                 };
                 let parent = ParentOperation { run_id: token.run.clone(), operation_id: update.id.clone() };
                 let (address, payload) = (&options.function_name, update.payload.as_deref());
-                targets.insert(update.id.clone(), self.entrypoint_target(caller, address, payload, parent).await?);
+                let target = self.entrypoint_target(caller, address, payload, (parent, trace)).await?;
+                targets.insert(update.id.clone(), target);
                 continue;
             }
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
@@ -128,7 +153,7 @@ impl Executions {
                 // Without a payload the target gets an empty object.
                 input: Some(update.payload.clone().unwrap_or_else(|| "{}".to_owned())),
                 tenant_id: options.tenant_id.clone(),
-                trace: options.trace_id.clone(),
+                trace,
                 synchronous: false,
             };
             let parent = ParentOperation { run_id: token.run.clone(), operation_id: update.id.clone() };
@@ -138,6 +163,20 @@ impl Executions {
             targets.insert(update.id.clone(), Ok(Spawn { run_id, start: Box::new(start) }));
         }
         Ok(targets)
+    }
+
+    /// The trace that an execution belongs to.
+    async fn trace(&self, token: &Token) -> Result<Option<String>, Refused> {
+        let trace =
+            |state: &RunState| state.execution.as_ref().and_then(|execution| execution.head.start.trace.clone());
+        Ok(self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, trace).await?)
+    }
+
+    /// Of an execution that another one starts: the same trace, from a span of its own. A text in no known form is passed on.
+    fn child_trace(&self, parent: Option<&str>) -> Option<String> {
+        let text = parent?;
+        let child = TraceContext::parse(text).map(|context| context.child(self.engine.ids().span()));
+        Some(child.map_or_else(|| text.to_owned(), TraceContext::traceparent))
     }
 
     /// The caller of a run calls on: what it starts is its own.
@@ -162,7 +201,7 @@ impl Executions {
         caller: &Caller,
         address: &str,
         payload: Option<&str>,
-        parent: ParentOperation,
+        (parent, trace): (ParentOperation, Option<String>),
     ) -> Result<Result<Spawn, ErrorObject>, Refused> {
         let wrong = |failure: &Failure| Ok(Err(failure.to_error()));
         let loaded = match self.entrypoints.callable(&caller.tenant, &caller.subject, address).await? {
@@ -195,6 +234,7 @@ impl Executions {
             Err(refused) if refused.is_fault() => return Err(refused),
             Err(refused) => return wrong(&failure_of(refused)),
         };
+        start.start.trace = trace.or(start.start.trace);
         let run_id = self.engine.ids().run_id(self.engine.now());
         start.start.name = run_id.to_string();
         Ok(Ok(Spawn { run_id, start: Box::new(start) }))

@@ -8,7 +8,7 @@ use servo_entrypoint::{
 use servo_model::execution::Execution;
 use servo_model::invocation::{EntrypointKind, EntrypointPin};
 use servo_model::operation::{ExecutionStatus, OperationType};
-use servo_model::{RunState, Timestamp};
+use servo_model::{RunState, Timestamp, TraceContext};
 
 use super::blocked;
 
@@ -86,11 +86,10 @@ pub(super) fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.as_millis() - from.as_millis()).unwrap_or(0)
 }
 
-/// Trace and span of a W3C `traceparent`.
+/// The ids of the trace and of the span in it.
 fn trace(text: Option<&str>) -> (Option<String>, Option<String>) {
-    let mut parts = text.unwrap_or_default().split('-').skip(1);
-    let mut part = |chars: usize| parts.next().filter(|part| part.len() == chars).map(str::to_owned);
-    (part(32), part(16))
+    let context = text.and_then(TraceContext::parse);
+    (context.map(TraceContext::trace_id), context.map(TraceContext::span_id))
 }
 
 /// Whether a synchronous caller has waited long enough.

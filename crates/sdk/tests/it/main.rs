@@ -12,6 +12,7 @@ mod failures;
 #[cfg(feature = "http")]
 mod http;
 mod operations;
+mod plugins;
 mod properties;
 mod resume;
 mod service;

@@ -54,6 +54,7 @@ pub(crate) const ACTIONS: &[(&str, &str, Action)] = &[
     row("GET", "/v1/runs/{id}/logs", "run.logs", "run", IfDenied),
     row("GET", "/v1/functions", "function.read", "function", IfDenied),
     row("GET", "/v1/functions/{name}", "function.read", "function", IfDenied),
+    row("GET", "/v1/functions/{name}/versions/{version}", "function.read", "function", IfDenied),
     row("PUT", "/v1/functions/{name}", "function.publish", "function", Before),
     row("DELETE", "/v1/functions/{name}", "function.remove", "function", Before),
     row("PUT", "/v1/functions/{name}/aliases/{alias}", "function.alias", "function", Before),

@@ -55,6 +55,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("functions", "getFunction", "GET", "/v1/functions/{name}", Some("viewer"), "A function with its versions and aliases"),
     op("functions", "registerFunction", "PUT", "/v1/functions/{name}", Some("developer"), "Publish the next version of a function"),
     op("functions", "removeFunction", "DELETE", "/v1/functions/{name}", Some("developer"), "Remove a function that no run needs"),
+    op("functions", "getFunctionVersion", "GET", "/v1/functions/{name}/versions/{version}", Some("viewer"), "One version, and where its own workers ask for work"),
     op("functions", "putAlias", "PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer"), "Point an alias at a version"),
     op("functions", "removeAlias", "DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer"), "Remove an alias"),
     op("identity", "whoAmI", "GET", "/v1/whoami", Some("viewer"), "Whom the server takes the caller for, and what that one may do"),

@@ -4,7 +4,7 @@ use axum::Json as Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use servo_model::function::FunctionSpec;
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{AliasName, FunctionName, Invalid, codes};
 use servo_store::registry::FunctionVersion;
 use servo_wire::v1::{
@@ -108,6 +108,26 @@ pub(crate) async fn show(
             .map(|row| AliasItem { alias: row.alias.to_string(), version: row.version })
             .collect(),
     }))
+}
+
+/// One version, and where workers ask that are to get its runs only.
+pub(crate) async fn version(
+    State(app): State<App>,
+    Viewer(principal): Viewer,
+    Path((name, version)): Path<(String, String)>,
+) -> Answer<Body<FunctionItem>> {
+    let name = FunctionName::parse(&name).map_err(|invalid| ApiError::parameter("name", &invalid.reason))?;
+    let number: u64 = version.parse().map_err(|_| ApiError::parameter("version", "is a number, such as 3"))?;
+    let (store, tenant) = (app.runtime.engine().store(), &principal.tenant);
+    let found = store.get_function(tenant, &name, Some(number)).await?.ok_or_else(|| {
+        ApiError::new(codes::FUNCTION_NOT_FOUND).detail(format!("no version {number} of `{name}` is registered"))
+    })?;
+    let item = item(&found)?;
+    let worker_address = match item.spec.reach {
+        Reach::Pull => app.host.version_address(tenant, &name, number).await,
+        _ => None,
+    };
+    Ok(Body(FunctionItem { worker_address, ..item }))
 }
 
 /// Only a function that no run needs any more.

@@ -7,6 +7,7 @@ use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use servo_model::invocation::InvocationStatus;
 use servo_model::plan::TriggerSource;
+use servo_model::snapshot::BlockedBy;
 use servo_model::{Invalid, PlanId, RunContext, RunSnapshot, SecurityContext};
 use servo_runtime::engine::StartRequest;
 use servo_store::RunRow;
@@ -69,7 +70,12 @@ pub(crate) async fn show(
     Viewer(principal): Viewer,
     RunPath(run_id): RunPath,
 ) -> Answer<Body<RunSnapshot>> {
-    Ok(Body(app.runtime.engine().snapshot(&scope(&principal), &run_id).await?))
+    let mut snapshot = app.runtime.engine().snapshot(&scope(&principal), &run_id).await?;
+    if let Some(worker) = app.host.awaited_worker(&principal.tenant, &run_id) {
+        snapshot.blocked_by.push(BlockedBy { cause: "worker".to_owned(), step_id: None, earliest_at: None });
+        snapshot.message.get_or_insert_with(|| format!("Waiting for a worker of {worker}."));
+    }
+    Ok(Body(snapshot))
 }
 
 pub(crate) async fn list(

@@ -68,6 +68,28 @@ fn escaped(arn: &str) -> String {
     arn.replace(':', "%3A").replace('/', "%2F").replace('$', "%24")
 }
 
+/// A caller says where in a trace it is, in W3C's words or in AWS's; what is no trace of W3C's counts for nothing.
+#[tokio::test]
+async fn a_trace_is_taken_over_in_either_form() {
+    let server = server().await;
+    let w3c = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let amazon = "Root=1-aaaaaaaa-bbbbbbbbbbbbbbbbbbbbbbbb;Parent=00f067aa0ba902b7;Sampled=1";
+    let cases: [(&[(&str, &str)], &str); 3] = [
+        (&[("traceparent", w3c), ("x-amzn-trace-id", amazon)], w3c),
+        (&[("traceparent", "nonsense"), ("x-amzn-trace-id", amazon)], amazon),
+        (&[("x-amzn-trace-id", amazon)], amazon),
+    ];
+    for (headers, expected) in cases {
+        let answer = invoke(&server, headers, "{}").await;
+        assert_eq!(answer.status(), 200);
+        let arn = escaped(header(&answer, "x-amz-durable-execution-arn"));
+        let path = format!("/2025-12-01/durable-executions/{arn}");
+        let execution = server.send(Method::GET, &path, "", None).await;
+        let execution: Value = serde_json::from_str(&execution.text).unwrap();
+        assert_eq!(execution["TraceHeader"]["XAmznTraceId"], expected, "{execution}");
+    }
+}
+
 /// DX-090
 #[tokio::test]
 async fn a_call_that_waits_gets_the_result() {

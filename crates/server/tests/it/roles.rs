@@ -20,6 +20,7 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 57] = [
     ("POST", "/v1/channel", Some("operator"), None),
     ("GET", "/v1/functions", Some("viewer"), None),
     ("GET", "/v1/functions/{name}", Some("viewer"), None),
+    ("GET", "/v1/functions/{name}/versions/{version}", Some("viewer"), None),
     ("PUT", "/v1/functions/{name}", Some("developer"), Some("function.publish")),
     ("PUT", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias")),
     ("DELETE", "/v1/functions/{name}/aliases/{alias}", Some("developer"), Some("function.alias.remove")),

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_machine::SignalKind;
+use servo_machine::{Command, SignalKind};
 use servo_model::RunStatus;
+use servo_model::function::{FunctionSpec, Reach};
+use servo_model::{FunctionName, TenantId};
 use servo_runtime::engine::Order;
 use servo_store::runs::RunQuery;
-use servo_store::{LogStore, RelayStore, RunRow, RunStore, Scope, WorkStore};
+use servo_store::{LogStore, RegistryStore, RelayStore, RunRow, RunStore, Scope, WorkStore};
 
 use super::{Counts, Ledger, Told, program};
 use crate::check::Evidence;
 use crate::cluster::{Cluster, Node};
 use crate::dice::Dice;
 use crate::journal::Write;
+use crate::workers::{FUNCTION, Program, Workers};
 
 const NODES: usize = 3;
 /// Virtual time after the heal in which everything must end. Steps sleep for seconds at most.
@@ -30,13 +33,53 @@ pub(super) struct Driver<'a> {
     ledger: Ledger,
     signals: u64,
     counts: Counts,
+    durable: Option<Durable>,
+}
+
+/// Executions have dice of their own, so that plans alone play the stories that they always did.
+struct Durable {
+    workers: Workers,
+    dice: Dice,
+    programs: u64,
 }
 
 impl<'a> Driver<'a> {
-    pub(super) fn new(cluster: &'a Cluster, mut dice: Dice) -> Self {
+    pub(super) fn new(cluster: &'a Cluster, mut dice: Dice, workers: Option<Workers>) -> Self {
         let nodes = (0..NODES).map(|_| Some(cluster.node_with(skew(&mut dice)))).collect();
         let (ledger, paused, counts) = (Arc::default(), Vec::new(), Counts::default());
-        Self { cluster, dice, nodes, paused, ledger, signals: 0, counts }
+        let durable = workers.map(|workers| {
+            register(cluster);
+            Durable { workers, dice: Dice::new(cluster.seed() ^ 0xd0_7a61), programs: 0 }
+        });
+        let driver = Self { cluster, dice, nodes, paused, ledger, signals: 0, counts, durable };
+        driver.tell_workers();
+        driver
+    }
+
+    /// Which nodes there are.
+    fn tell_workers(&self) {
+        if let Some(durable) = &self.durable {
+            durable.workers.reach(self.cluster, self.nodes.iter().flatten());
+        }
+    }
+
+    fn start_execution(&mut self) {
+        let alive = self.alive();
+        let Some(durable) = self.durable.as_mut().filter(|_| !alive.is_empty()) else { return };
+        if !durable.dice.percent(40) {
+            return;
+        }
+        durable.programs += 1;
+        let program = Program::random(durable.programs, &mut durable.dice);
+        let Some(node) = self.nodes[*durable.dice.pick(&alive)].clone() else { return };
+        let (ledger, executions) = (self.ledger.clone(), node.runtime.executions().clone());
+        self.cluster.sim.tasks(node.id).spawn("client", async move {
+            let told = match program::start(&executions, &program).await {
+                Ok(run_id) => Told::Started { run_id, request_id: None },
+                Err(_) => Told::Failed,
+            };
+            note(&ledger, told);
+        });
     }
 
     pub(super) fn play(&mut self, actions: u64) {
@@ -44,6 +87,7 @@ impl<'a> Driver<'a> {
             let pause = if self.dice.percent(10) { self.dice.below(4_000) } else { self.dice.below(300) };
             self.cluster.sim.run_for(Duration::from_millis(pause));
             self.wake_paused(false);
+            self.start_execution();
             match self.dice.below(100) {
                 0..40 => self.start(),
                 40..70 => self.signal(),
@@ -87,12 +131,21 @@ impl<'a> Driver<'a> {
         // Mostly one that still does something.
         let open: Vec<RunRow> = runs.iter().filter(|row| !row.status.is_terminal()).cloned().collect();
         let from = if open.is_empty() || self.dice.percent(20) { &runs } else { &open };
-        let run_id = self.dice.pick(from).run_id.clone();
+        let row = self.dice.pick(from);
+        let (run_id, of_handler) = (row.run_id.clone(), row.plan_id == FUNCTION);
         // Sometimes an id again: a client that repeats itself, perhaps at another node.
         if !self.dice.percent(15) {
             self.signals += 1;
         }
         let order = program::signal(&mut self.dice, &run_id, self.signals);
+        // An execution has no steps of a plan, and what has failed of it is not tried again as a whole.
+        let fits = |command: &Command| {
+            let Command::Signal(signal) = command else { return false };
+            matches!(signal.kind, SignalKind::Pause | SignalKind::Resume | SignalKind::Cancel)
+        };
+        if of_handler && !order.commands.iter().all(fits) {
+            return;
+        }
         let node = *self.dice.pick(&alive);
         if let Some(node) = self.nodes[node].clone() {
             self.send(&node, order);
@@ -103,7 +156,7 @@ impl<'a> Driver<'a> {
         let (ledger, engine) = (self.ledger.clone(), node.runtime.engine().clone());
         let run_id = order.run_id.clone();
         let signal_id = match order.commands.first() {
-            Some(servo_machine::Command::Signal(signal)) => signal.signal_id.to_string(),
+            Some(Command::Signal(signal)) => signal.signal_id.to_string(),
             _ => String::new(),
         };
         self.cluster.sim.tasks(node.id).spawn("client", async move {
@@ -126,6 +179,7 @@ impl<'a> Driver<'a> {
             self.cluster.sim.resume(node.id);
             self.cluster.kill(&node);
             self.counts.kills += 1;
+            self.tell_workers();
         }
     }
 
@@ -133,6 +187,7 @@ impl<'a> Driver<'a> {
         let dead: Vec<usize> = (0..self.nodes.len()).filter(|n| self.nodes[*n].is_none()).collect();
         if let Some(number) = dead.first() {
             self.nodes[*number] = Some(self.cluster.node_with(skew(&mut self.dice)));
+            self.tell_workers();
         }
     }
 
@@ -191,6 +246,7 @@ impl<'a> Driver<'a> {
                 self.nodes[number] = Some(self.cluster.node_with(0));
             }
         }
+        self.tell_workers();
         let deadline = self.cluster.now().plus(REST);
         let mut nudges = 0;
         for round in 0.. {
@@ -220,7 +276,8 @@ impl<'a> Driver<'a> {
     fn unfinished(&self) -> Vec<String> {
         let mut waiting: Vec<String> = Vec::new();
         for row in self.runs().iter().filter(|row| !row.status.is_terminal()) {
-            waiting.push(format!("run {} is {} and does not end", row.run_id, row.status.as_str()));
+            let aside = row.quarantined.as_ref().map(|reason| format!(" (set aside: {reason})")).unwrap_or_default();
+            waiting.push(format!("run {} is {} and does not end{aside}", row.run_id, row.status.as_str()));
         }
         let memory = self.cluster.memory.clone();
         let rest = self.cluster.sim.block_on(async move {
@@ -279,6 +336,14 @@ impl<'a> Driver<'a> {
             ..self.counts.clone()
         }
     }
+}
+
+/// The one function that all executions are of.
+fn register(cluster: &Cluster) {
+    let (memory, name) = (cluster.memory.clone(), FunctionName::parse(FUNCTION).expect("a plain word is a name"));
+    let document = serde_json::to_string(&FunctionSpec::new(Reach::InProcess)).expect("a plain document");
+    let put = async move { memory.put_function(&TenantId::default_tenant(), &name, &document).await.is_ok() };
+    assert!(cluster.sim.block_on(put), "the store takes a function");
 }
 
 /// Clocks that are right, a little off, or wrong.

@@ -8,9 +8,11 @@ use servo_model::ids::Name;
 use servo_model::plan::RunContext;
 use servo_model::{PlanId, PlanRef, RunId, SignalId, StepId, TenantId, Timestamp};
 use servo_runtime::engine::{Order, StartRequest};
+use servo_runtime::executions::{Executions, Refused, StartFunction};
 use servo_store::Scope;
 
 use crate::dice::Dice;
+use crate::workers::{FUNCTION, Program};
 
 const TENANTS: [&str; 2] = ["acme", "bolt"];
 
@@ -95,4 +97,21 @@ pub(super) fn order(run_id: &RunId, id: &str, kind: SignalKind) -> Order {
         denied: None,
     };
     Order::new(Scope::System, run_id.clone(), Command::Signal(signal), "api")
+}
+
+/// Starts an execution under its name, as a client of the API does.
+pub(super) async fn start(executions: &Executions, program: &Program) -> Result<RunId, Refused> {
+    let tenant = TenantId::default_tenant();
+    let function = executions.resolve(&tenant, FUNCTION, None).await?;
+    let call = StartFunction {
+        tenant,
+        subject: "simulator".to_owned(),
+        function,
+        name: Some(program.name.clone()),
+        input: Some(program.input()),
+        tenant_id: None,
+        trace: None,
+        synchronous: false,
+    };
+    Ok(executions.start(call).await?.run_id)
 }

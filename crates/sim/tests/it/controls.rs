@@ -26,3 +26,17 @@ fn a_lost_dispatch_is_found() {
 fn a_lost_timer_is_found() {
     assert!(first_violation(Sabotage::LoseTimers, "does not end").is_some());
 }
+
+/// The same for executions: a wait, or a step that is to be tried again, never comes to its end.
+#[test]
+fn a_lost_timer_of_an_execution_is_found() {
+    let found = (1..=20).any(|seed| {
+        let options = Options { sabotage: Sabotage::LoseTimers, ..Options::with_handlers(seed) };
+        let report = simulate(options);
+        let stuck =
+            |run: &str| report.violations.iter().any(|text| text.contains(run) && text.contains("does not end"));
+        // Its history is in the report because it is stuck.
+        report.history.iter().any(|line| line.contains("ExecutionStarted") && line.split(' ').next().is_some_and(stuck))
+    });
+    assert!(found, "executions without timers went unnoticed");
+}

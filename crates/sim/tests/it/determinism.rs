@@ -13,6 +13,9 @@ fn the_same_seed_takes_the_same_steps() {
     for seed in 1..=4 {
         assert_eq!(trace(seed, false), trace(seed, false), "seed {seed}");
     }
+    let handlers = || simulate(Options { actions: 25, ..Options::with_handlers(5) });
+    assert_eq!(handlers().trace, handlers().trace);
+    assert!(handlers().counts.handled.invocations > 0);
 }
 
 #[test]

@@ -64,7 +64,8 @@ async fn finish(api: &Api, url: &str, run_id: &str) {
     .await;
 }
 
-fn check_run(run_id: &str, plan: &Value, events: &[Value], findings: &mut Vec<String>) {
+/// Whatever a run is, its log has no holes and says nothing twice.
+pub(crate) fn check_log(run_id: &str, events: &[Value], findings: &mut Vec<String>) {
     let mut finding = |text: String| findings.push(format!("{run_id}: {text}"));
     let sequences: Vec<u64> = events.iter().filter_map(|event| event["runSeq"].as_u64()).collect();
     if sequences != (1..=events.len() as u64).collect::<Vec<_>>() {
@@ -74,6 +75,11 @@ fn check_run(run_id: &str, plan: &Value, events: &[Value], findings: &mut Vec<St
     if keys.len() != events.len() {
         finding("an idempotency key stands twice".to_owned());
     }
+}
+
+fn check_run(run_id: &str, plan: &Value, events: &[Value], findings: &mut Vec<String>) {
+    check_log(run_id, events, findings);
+    let mut finding = |text: String| findings.push(format!("{run_id}: {text}"));
     let mut results: BTreeMap<(String, u64), u32> = BTreeMap::new();
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut ended = false;

@@ -1,10 +1,11 @@
 //! Executions that invoke others.
 
+use servo_model::TraceContext;
 use servo_model::operation::{
     ChainedInvokeOptions, ExecutionStatus, OperationAction as A, OperationStatus, OperationType as T, OperationUpdate,
 };
 
-use super::handler::{Scripted, history, kinds, pending, start, succeeded, wait};
+use super::handler::{Scripted, history, kinds, pending, start, start_traced, succeeded, wait};
 
 fn invoke(id: &str, function: &str, payload: &str) -> OperationUpdate {
     let mut update = OperationUpdate::new(id, T::ChainedInvoke, A::Start);
@@ -74,4 +75,50 @@ fn a_function_that_is_not_there_fails_its_operation_and_not_the_caller() {
     let begun = start(&world, &node, "parent", None, "{}").unwrap();
     let ended = wait(&world, &node, &begun.run_id);
     assert_eq!(ended.result.as_deref(), Some("\"ResourceNotFoundException\""));
+}
+
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// What the child is called with when the parent was called with `given` and says `said` itself.
+fn trace_of_child(seed: u64, given: Option<&str>, said: Option<&str>) -> Option<String> {
+    let (world, functions) = Scripted::world(seed);
+    let node = world.leader();
+    functions.serve(&node);
+    let said = said.map(str::to_owned);
+    functions.define(&world, "child", |_| async move { succeeded("1") });
+    functions.define(&world, "parent", move |invocation| {
+        let mut update = invoke("i", "child", "7");
+        if let Some(options) = &mut update.chained_invoke_options {
+            options.trace_id.clone_from(&said);
+        }
+        async move {
+            if invocation.known("i").is_none() {
+                invocation.checkpoint(vec![update]).await.unwrap();
+                return pending();
+            }
+            succeeded("1")
+        }
+    });
+    let begun = start_traced(&world, &node, "parent", given);
+    wait(&world, &node, &begun.run_id);
+    let calls = functions.calls.lock().unwrap();
+    let parents = calls.iter().filter(|call| call.function == "parent");
+    assert!(
+        parents.count() >= 2 && calls.iter().filter(|c| c.function == "parent").all(|c| c.trace.as_deref() == given)
+    );
+    calls.iter().find(|call| call.function == "child").unwrap().trace.clone()
+}
+
+/// The trace of the caller reaches whom it calls, from a span of its own.
+#[test]
+fn a_trace_goes_on_in_what_an_execution_starts() {
+    let child = trace_of_child(13, Some(TRACE), None).unwrap();
+    let (parsed, parent) = (TraceContext::parse(&child).unwrap(), TraceContext::parse(TRACE).unwrap());
+    assert_eq!(parsed.trace_id(), parent.trace_id());
+    assert_ne!(parsed.span_id(), parent.span_id(), "a span of its own: {child}");
+    assert!(child.ends_with("-01"), "sampled as its parent is: {child}");
+    // What the handler says itself counts, and what nobody understands is passed on.
+    assert_eq!(trace_of_child(14, Some(TRACE), Some("Root=1-a")).as_deref(), Some("Root=1-a"));
+    assert_eq!(trace_of_child(15, Some("of our own"), None).as_deref(), Some("of our own"));
+    assert_eq!(trace_of_child(16, None, None), None);
 }

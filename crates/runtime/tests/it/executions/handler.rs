@@ -133,6 +133,21 @@ pub(crate) fn start(
     name: Option<&str>,
     input: &str,
 ) -> Result<Begun, Refused> {
+    begin(world, node, (function, name, input), None)
+}
+
+/// The same by a caller who says where in a trace it is.
+pub(crate) fn start_traced(world: &World, node: &Node, function: &str, trace: Option<&str>) -> Begun {
+    begin(world, node, (function, None, "{}"), trace).unwrap()
+}
+
+fn begin(
+    world: &World,
+    node: &Node,
+    (function, name, input): (&str, Option<&str>, &str),
+    trace: Option<&str>,
+) -> Result<Begun, Refused> {
+    let trace = trace.map(str::to_owned);
     let executions = node.runtime.executions().clone();
     let (function, name, input) = (function.to_owned(), name.map(str::to_owned), input.to_owned());
     world.block_on(async move {
@@ -145,7 +160,7 @@ pub(crate) fn start(
                 name,
                 input: Some(input),
                 tenant_id: None,
-                trace: None,
+                trace,
                 synchronous: false,
             })
             .await

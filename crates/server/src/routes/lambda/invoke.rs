@@ -7,9 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use servo_model::Role;
 use servo_model::execution::Ended;
 use servo_model::operation::ExecutionStatus;
+use servo_model::{Role, TraceContext};
 use servo_runtime::executions::{Begun, StartFunction};
 use servo_wire::lambda::ErrorName;
 
@@ -57,7 +57,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
             name: text("x-amz-durable-execution-name")?,
             input: (!call.body.is_empty()).then(|| call.body.clone()),
             tenant_id: text("x-amz-tenant-id")?,
-            trace: text("x-amzn-trace-id")?,
+            trace: text("traceparent")?.filter(|text| TraceContext::parse(text).is_some()).or(text("x-amzn-trace-id")?),
             synchronous: kind == Kind::RequestResponse,
         })
         .await?;

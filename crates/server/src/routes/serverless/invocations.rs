@@ -10,8 +10,10 @@ use servo_entrypoint::cache::KEY_CHARS_MAX;
 use servo_entrypoint::odata::INVOCATIONS;
 use servo_entrypoint::validate::requests;
 use servo_entrypoint::{
-    InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus,
+    BlockedBy, Cause, InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest,
+    InvocationStatus,
 };
+use servo_model::RunId;
 
 use super::action::Action;
 use super::refused::{Answer, Refused};
@@ -99,7 +101,12 @@ pub(super) async fn show(
     params: Params,
 ) -> Answer<Body<Value>> {
     params.done()?;
-    let record = app.serverless.get_invocation(&ctx, &id).await?;
+    let mut record = app.serverless.get_invocation(&ctx, &id).await?;
+    let run = RunId::parse(&id).ok();
+    if let Some(worker) = run.and_then(|run| app.host.awaited_worker(&ctx.tenant, &run)) {
+        let blocked = BlockedBy { cause: Cause::Worker, name: Some(worker), invocation_id: None, until: None };
+        record.blocked_by.push(blocked);
+    }
     Ok(Body(shown::record(&ctx, &record)))
 }
 
