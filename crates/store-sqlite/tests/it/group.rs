@@ -287,7 +287,7 @@ fn a_refused_first_event_numbers_nothing() {
     assert!(first.is_ok() && matches!(stale, Err(Error::Conflict { .. })) && new.is_ok(), "{stale:?}");
     wait(store.append(at(&empty, 0))).unwrap();
     for run in [&empty, &other] {
-        assert_eq!(events(&store, run).iter().map(|event| event.run_id.clone()).collect::<Vec<_>>(), [run.clone()]);
+        assert_eq!(events(&store, run).iter().map(|event| &event.run_id).collect::<Vec<_>>(), [run]);
     }
     assert_eq!(wait(servo_store::AdminStore::integrity(&store)).unwrap(), Vec::<String>::new());
 }
