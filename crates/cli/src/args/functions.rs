@@ -18,7 +18,10 @@ pub enum FunctionsCommand {
     #[command(visible_alias = "ls", before_help = "Example:\n  servo functions list")]
     List(FunctionListArgs),
     /// Show a function with its versions, what still runs on each, and its aliases
-    #[command(visible_alias = "get", before_help = "Example:\n  servo functions show orders")]
+    #[command(
+        visible_alias = "get",
+        before_help = "Examples:\n  servo functions show orders\n  servo functions show orders --version 3"
+    )]
     Show(FunctionShowArgs),
     /// Let an alias name a version
     #[command(before_help = "Example:\n  servo functions alias orders live 3")]
@@ -51,6 +54,9 @@ pub struct FunctionShowArgs {
     /// The function
     #[arg(value_name = "NAME", value_parser = values::function_name)]
     pub name: FunctionName,
+    /// One version, with the address for workers that are to get its runs only
+    #[arg(long, value_name = "N")]
+    pub version: Option<u64>,
     #[command(flatten)]
     pub watch: WatchArgs,
 }

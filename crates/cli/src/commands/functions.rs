@@ -7,7 +7,8 @@ use servo_model::operation::{ErrorObject, ExecutionStatus};
 
 use super::each::{ask, one_by_one};
 use crate::args::{
-    CallbacksCommand, ExecutionsCommand, Format, FunctionsCommand, InvokeArgs, LogsArgs, RegisterArgs, Target,
+    CallbacksCommand, ExecutionsCommand, Format, FunctionShowArgs, FunctionsCommand, InvokeArgs, LogsArgs,
+    RegisterArgs, Target,
 };
 use crate::failure::{Failure, exit};
 use crate::input;
@@ -29,6 +30,9 @@ pub(crate) async fn run(session: &Session, command: FunctionsCommand) -> Result<
             FunctionsCommand::List(args) => {
                 let look = async || client.functions(args.after.as_deref(), Some(args.limit)).await;
                 return session.show(&args.watch, look).await;
+            }
+            FunctionsCommand::Show(FunctionShowArgs { name, version: Some(version), watch }) => {
+                return session.show(&watch, async || client.function_version(&name, version).await).await;
             }
             FunctionsCommand::Show(args) => {
                 return session.show(&args.watch, async || client.function(&args.name).await).await;

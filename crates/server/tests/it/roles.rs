@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Options, ROLES, Server, endless, keys};
 
 /// The lowest role per route (`None` is open to all), and what the audit log calls a change that it makes.
-pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 57] = [
+pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 58] = [
     ("POST", "/v1/runs", Some("operator"), Some("run.start")),
     ("GET", "/v1/runs", Some("viewer"), None),
     ("POST", "/v1/runs/import", Some("admin"), Some("run.import")),

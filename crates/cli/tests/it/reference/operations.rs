@@ -48,6 +48,7 @@ pub(super) const ALL: &[(&str, How)] = &[
     ("listFunctions", Command("functions list")),
     ("removeFunction", Command("functions remove")),
     ("getFunction", Command("functions show")),
+    ("getFunctionVersion", Command("functions show")),
     ("registerFunction", Command("functions register")),
     ("removeAlias", Command("functions unalias")),
     ("putAlias", Command("functions alias")),
