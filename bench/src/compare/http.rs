@@ -21,6 +21,8 @@ const WARM_UP: f64 = 0.7;
 
 /// What is measured of each subject, in the order of the table.
 const EMPTY_P50: &str = "empty call, c=1, p50";
+const SCRIPT_P50: &str = "empty call in Starlark, c=1, p50";
+const SCRIPT_RATE: &str = "empty calls in Starlark, c=64";
 const EMPTY_RATE: &str = "empty calls, c=64";
 const SENT_RATE: &str = "accepted, c=64";
 const STEPS_RATE: &str = "ten steps, c=64";
@@ -37,6 +39,10 @@ const MEASURED: [(&str, &str); 7] = [
     (EMPTY_RATE, "calls/s"),
     (SENT_RATE, "calls/s"),
 ];
+
+/// What only we have, beside what comes nearest to it.
+const SCRIPTS: [(&str, &str, &str, Goal); 2] =
+    [(SCRIPT_P50, EMPTY_P50, "µs", Goal::AtMost(0.5)), (SCRIPT_RATE, EMPTY_RATE, "calls/s", Goal::AtLeast(4.0))];
 
 const OURS: [Kind; 2] = [Kind::Servo, Kind::ServoTogether];
 const PEERS: [Kind; 2] = [Kind::Restate, Kind::RestateTuned];
@@ -55,17 +61,23 @@ pub(crate) async fn run(plan: &Plan, dir: &Path, calm: &mut Calm, report: &mut R
             subject.stop()?;
         }
     }
+    let values = |kind: Kind, name: &str| -> Vec<f64> {
+        let rounds = samples.get(kind.name()).into_iter().flatten();
+        rounds.filter_map(|sample| sample.get(name).copied()).collect()
+    };
     for peer in PEERS {
         for ours in OURS {
             for (name, unit) in MEASURED {
-                let values = |kind: Kind| {
-                    let rounds = samples.get(kind.name()).into_iter().flatten();
-                    rounds.filter_map(|sample| sample.get(name).copied()).collect()
-                };
-                let (servo, other, goal) = (values(ours), values(peer), goal(name, peer));
+                let (servo, other, goal) = (values(ours, name), values(peer, name), goal(name, peer));
                 let shown = if ours == Kind::Servo { name.to_owned() } else { format!("{name} (handlers inside)") };
                 report.figures.push(Figure { name: shown, unit, peer: peer.name().to_owned(), servo, other, goal });
             }
+        }
+        for (name, theirs, unit, goal) in SCRIPTS {
+            let goal = if peer == Kind::Restate { goal } else { Goal::None };
+            let (servo, other) = (values(Kind::Servo, name), values(peer, theirs));
+            let name = name.to_owned();
+            report.figures.push(Figure { name, unit, peer: peer.name().to_owned(), servo, other, goal });
         }
     }
     Ok(())
@@ -77,6 +89,7 @@ fn goal(name: &str, peer: Kind) -> Goal {
         (STEPS_RATE, _) => Goal::AtLeast(2.0),
         (STEPS_CPU, Kind::Restate) => Goal::AtMost(1.0 / 3.0),
         (STEPS_P50 | EMPTY_P50, _) => Goal::AtMost(1.0),
+        (SENT_RATE, Kind::Restate) => Goal::AtLeast(4.0),
         (EMPTY_RATE | SENT_RATE, _) => Goal::AtLeast(1.0),
         _ => Goal::None,
     }
@@ -88,6 +101,11 @@ async fn measure(subject: &mut Subject, seconds: f64) -> Result<Sample> {
     loaded(subject, &calls.empty, LANES, WARM_UP).await?;
     sample.insert(EMPTY_P50, median(&loaded(subject, &calls.empty, 1, seconds).await?.times));
     sample.insert(EMPTY_RATE, loaded(subject, &calls.empty, LANES, seconds).await?.per_second);
+    if let Some(script) = &calls.script {
+        loaded(subject, script, LANES, WARM_UP).await?;
+        sample.insert(SCRIPT_P50, median(&loaded(subject, script, 1, seconds).await?.times));
+        sample.insert(SCRIPT_RATE, loaded(subject, script, LANES, seconds).await?.per_second);
+    }
     loaded(subject, &calls.steps, LANES, WARM_UP).await?;
     sample.insert(STEPS_P50, median(&loaded(subject, &calls.steps, 1, seconds).await?.times));
     let (server, handler) = subject.cpu()?;

@@ -40,6 +40,7 @@ fn calls() -> Calls {
     Calls {
         empty: call("/Bench/empty", String::new()),
         empty_send: call("/Bench/empty/send", String::new()),
+        script: None,
         steps: call("/Bench/steps", r#"{"steps":10}"#.to_owned()),
         steps_send: call("/Bench/steps/send", format!(r#"{{"number":{NUMBER},"steps":10}}"#)),
     }

@@ -25,11 +25,24 @@ pub(super) async fn start(dir: &Path) -> Result<Subject> {
         let spec = json!({"reach": {"kind": "push", "url": format!("http://{at}")}, "durable": durable});
         ask(Method::PUT, &format!("http://{address}/v1/functions/{name}"), Some(&spec)).await?;
     }
-    let subject =
-        Subject { kind: Kind::Servo, address, calls: calls(), server, handler: Some(handler), admin: address, dir };
+    let mut calls = calls();
+    calls.script = Some(script(address).await?);
+    let handler = Some(handler);
+    let subject = Subject { kind: Kind::Servo, address, calls, server, handler, admin: address, dir };
     let url = format!("http://{address}{}", subject.calls.empty.path);
     ask(Method::POST, &url, Some(&json!({}))).await?;
     Ok(subject)
+}
+
+const EMPTY: &str = "def main(ctx, input):\n    return {}\n";
+
+/// The function that is in the folder of the server.
+async fn script(address: SocketAddr) -> Result<Call> {
+    let url = format!("http://{address}/api/serverless-runtime/v1/entrypoints");
+    let listed = ask(Method::GET, &url, None).await?;
+    let id = listed["items"][0]["entrypoint_id"].as_str().with_context(|| format!("no entrypoint in {listed}"))?;
+    let body = json!({"entrypoint_id": id, "mode": "sync", "params": {}}).to_string();
+    Ok(Call { path: "/api/serverless-runtime/v1/invocations".to_owned(), headers: Vec::new(), body })
 }
 
 pub(super) async fn start_together(dir: &Path) -> Result<Subject> {
@@ -59,6 +72,7 @@ fn calls() -> Calls {
     Calls {
         empty: call("empty", "{}".to_owned()),
         empty_send: sent(call("empty", "{}".to_owned())),
+        script: None,
         steps: call("steps", r#"{"steps":10}"#.to_owned()),
         steps_send: sent(call("steps", numbered)),
     }
@@ -68,7 +82,12 @@ fn calls() -> Calls {
 pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
     let program = std::env::current_exe()?.with_file_name("servo");
     let mut command = Command::new(program);
-    command.args(["dev", "--no-open", "--ready-json", "--no-sample", "--port", &address.port().to_string()]);
+    let scripts = dir.join("scripts");
+    std::fs::create_dir_all(&scripts)?;
+    std::fs::write(scripts.join("empty.star"), EMPTY)?;
+    let port = address.port().to_string();
+    command.args(["dev", "--quiet", "--no-open", "--ready-json", "--no-sample", "--port", &port]);
+    command.arg("--entrypoints").arg(scripts);
     let server = Process::start(command.arg("--data-dir").arg(dir.join("data")), &dir.join("server.log"))?;
     server.line()?;
     Ok(server)

@@ -20,6 +20,8 @@ pub(crate) struct Calls {
     pub(crate) empty: Call,
     /// The same, only accepted.
     pub(crate) empty_send: Call,
+    /// A Starlark function that does nothing, where there is such a thing.
+    pub(crate) script: Option<Call>,
     /// Ten steps with results of 100 bytes.
     pub(crate) steps: Call,
     pub(crate) steps_send: Call,
