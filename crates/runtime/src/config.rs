@@ -155,6 +155,8 @@ pub struct DispatchConfig {
     pub tenants: BTreeMap<TenantId, TenantShare>,
 }
 
+pub use servo_sched::WEIGHT_MAX;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TenantShare {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use servo_entrypoint::RestRuntime;
 use servo_runtime::{Runtime, Shutdown};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::audit::Recorder;
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
+use crate::error::{Answer, ApiError};
 use crate::host::FunctionHost;
 use crate::identity::StoredKeys;
 use crate::identity::keys::KeyUses;
@@ -60,7 +61,7 @@ pub struct Shared {
     pub(crate) requests: Arc<Semaphore>,
     /// Calls of the Lambda API under way.
     pub(crate) lambda_calls: Arc<Semaphore>,
-    /// Open event streams.
+    /// Open event streams and channels.
     pub(crate) streams: Arc<Semaphore>,
     /// Work on the whole store, one at a time.
     pub(crate) maintenance: Arc<Semaphore>,
@@ -87,6 +88,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl App {
+    /// A place for something that stays open.
+    pub(crate) fn stream_place(&self) -> Answer<OwnedSemaphorePermit> {
+        let busy = |_| ApiError::busy("too many streams and channels are open; close one, or try again later");
+        self.streams.clone().try_acquire_owned().map_err(busy)
+    }
+
     pub async fn new(parts: Parts) -> Result<Self, servo_store::Error> {
         let store = parts.runtime.engine().store();
         let secret = store.secret().await?;

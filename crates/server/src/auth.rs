@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use servo_canon::Digest;
-use servo_model::{Permission, Role, SecurityContext, TenantId, Timestamp, codes};
+use servo_model::{Role, SecurityContext, TenantId, Timestamp, codes};
 
 use crate::app::App;
 use crate::audit::Note;
@@ -192,11 +192,6 @@ fn is_local(authority: &str) -> bool {
 
 pub(crate) fn require(principal: &SecurityContext, role: Role) -> Answer<()> {
     if principal.allows(role) { Ok(()) } else { Err(ApiError::forbidden(needs(role))) }
-}
-
-/// The same by what is to be done: 403, with the role that is missing.
-pub(crate) fn authorise(principal: &SecurityContext, permission: Permission) -> Answer<()> {
-    require(principal, permission.role())
 }
 
 /// What a refused caller is told.

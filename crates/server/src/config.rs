@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
 use servo_model::{Role, TenantId};
 use servo_runtime::RuntimeConfig;
+use servo_runtime::config::WEIGHT_MAX;
 
 use crate::auth::{AccessKey, Auth, Key};
 use crate::plan_source::PlanSources;
@@ -319,8 +320,8 @@ impl Config {
         let named = self.runtime.dispatch.tenants.iter().map(|(tenant, share)| (format!("tenants.{tenant}"), share));
         for (name, share) in named.chain([("default".to_owned(), &self.runtime.dispatch.default)]) {
             let at = |field: &str| format!("runtime.dispatch.{name}.{field}");
-            if !(1..=100).contains(&share.weight) {
-                return Err(ConfigError::new(at("weight"), "is 1 to 100"));
+            if !(1..=WEIGHT_MAX).contains(&share.weight) {
+                return Err(ConfigError::new(at("weight"), format!("is 1 to {WEIGHT_MAX}")));
             }
             if share.in_flight_max.is_some_and(|most| !(1..=1_000_000).contains(&most)) {
                 return Err(ConfigError::new(at("in_flight_max"), "is 1 to 1000000"));

@@ -17,6 +17,7 @@ pub mod host;
 pub mod identity;
 mod metrics;
 pub mod openapi;
+mod opened;
 mod params;
 mod payloads;
 mod plan_source;

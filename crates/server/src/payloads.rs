@@ -3,9 +3,6 @@
 use servo_model::{Permission, SecurityContext};
 use servo_store::StoredEvent;
 
-use crate::auth::authorise;
-use crate::error::Answer;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payloads {
     Shown,
@@ -32,9 +29,4 @@ impl Payloads {
         doc.payload = &body;
         doc.to_json()
     }
-}
-
-/// For what makes no sense without them.
-pub(crate) fn require(ctx: &SecurityContext) -> Answer<()> {
-    authorise(ctx, Permission::PayloadsRead)
 }

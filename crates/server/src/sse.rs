@@ -13,7 +13,8 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::app::App;
-use crate::error::{Answer, ApiError};
+use crate::error::Answer;
+use crate::opened::Opened;
 
 /// Quiet connections are cut by proxies; a comment keeps them open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -41,11 +42,10 @@ pub(crate) trait Source: Send + 'static {
 }
 
 /// Starts a stream. What it follows is known to exist.
-pub(crate) fn follow<S: Source>(app: &App, source: S) -> Answer<Response> {
-    let permit = app.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::busy("too many event streams are open"))?;
+pub(crate) fn follow<S: Source>(app: &App, opened: Opened, source: S) -> Answer<Response> {
+    let place = app.stream_place()?;
     let log = app.runtime.engine().wake().watch_log();
-    let follow = Follow { app: app.clone(), source, log, quiet: Duration::ZERO, ended: false, _permit: permit };
+    let follow = Follow { app: app.clone(), opened, source, log, quiet: Duration::ZERO, ended: false, _place: place };
     let opening = stream::iter([Bytes::from(format!(": {}\n\n", S::OPENING))]);
     let body = opening.chain(stream::unfold(follow, Follow::next)).map(Ok::<_, std::convert::Infallible>);
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
@@ -54,18 +54,19 @@ pub(crate) fn follow<S: Source>(app: &App, source: S) -> Answer<Response> {
 
 struct Follow<S> {
     app: App,
+    opened: Opened,
     source: S,
     log: watch::Receiver<u64>,
     /// How long nothing was sent.
     quiet: Duration,
     ended: bool,
-    _permit: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<S: Source> Follow<S> {
     /// The next piece of the stream, whenever there is one.
     async fn next(mut self) -> Option<(Bytes, Self)> {
-        while !self.ended {
+        while !self.ended && self.opened.may_stay(&self.app).await {
             self.log.mark_unchanged();
             match self.source.read().await {
                 News::Some(piece) => {

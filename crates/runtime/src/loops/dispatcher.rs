@@ -19,7 +19,7 @@ use super::invocation::{self, Invocation};
 use super::join;
 use super::slots::{Slot, Slots};
 use super::waiting::Waiting;
-use crate::engine::Engine;
+use crate::engine::{Engine, Error};
 use crate::executions::Executions;
 use crate::tasks::Tasks;
 
@@ -50,7 +50,14 @@ impl Workshop {
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
         let function = match step {
-            Some((HANDLER | JOIN | COMPENSATE, _)) => function_of(&engine, &row).await,
+            Some((HANDLER | JOIN | COMPENSATE, _)) => match function_of(&engine, &row).await {
+                Ok(function) => function,
+                Err(error) => {
+                    // The dispatch stays open, and is found again. Taken for a plan's step it would be withdrawn.
+                    tracing::warn!(request_id = %row.request_id, %error, "a run could not be read");
+                    return;
+                }
+            },
             _ => None,
         };
         match (step, function) {
@@ -84,9 +91,13 @@ impl Workshop {
 }
 
 /// How many invocations of the function that a run executes may run at the same time, if it executes one.
-async fn function_of(engine: &Engine, row: &DispatchRow) -> Option<Option<u32>> {
+async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Option<u32>>, Error> {
     let most = |state: &RunState| Some(state.execution.as_ref()?.head.start.max_concurrent);
-    engine.view(&Scope::System, &row.run_id, most).await.ok().flatten()
+    match engine.view(&Scope::System, &row.run_id, most).await {
+        // Its dispatch goes the way of those whose run is gone.
+        Err(Error::Store(servo_store::Error::NotFound)) => Ok(None),
+        answer => answer,
+    }
 }
 
 pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {

@@ -1,9 +1,11 @@
 //! Entrypoints and their invocations under the simulator: the real engine and its loops, virtual time, handlers of the test.
 
+mod adapters;
 mod bulk;
 mod caching;
 mod calls;
 mod compensation;
+mod crashes;
 mod lifecycle;
 mod owners;
 mod published;

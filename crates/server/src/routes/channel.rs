@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, BodyDataStream};
 use axum::extract::{Request, State};
 use axum::http::header;
-use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -23,7 +22,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::lambda::{BODY_BYTES_MAX, LambdaAnswer, LambdaError, document};
 use crate::app::App;
 use crate::auth::{identify, require};
-use crate::error::{Answer, ApiError};
+use crate::error::Answer;
+use crate::opened::Opened;
 
 /// Calls of one channel at once. No more are read until one is answered.
 const CALLS_MAX: usize = 256;
@@ -31,8 +31,6 @@ const CALLS_MAX: usize = 256;
 const CALLS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A quiet channel says so often that it is there, so that either side notices when the other is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// A key that is revoked closes its channels with the first calls that come after this time.
-const IDENTIFY_EVERY: Duration = Duration::from_secs(1);
 /// As which its calls are counted: what they do does not depend on the way they came.
 const ROUTE: &str = "/2025-12-01/durable-executions/{arn}/checkpoint";
 
@@ -40,12 +38,10 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
     let (parts, body) = request.into_parts();
     let caller = identify(&app, &parts).await?;
     require(&caller, Role::Operator)?;
-    let busy = |_| ApiError::busy("too many streams and channels are open");
-    let place = app.streams.clone().try_acquire_owned().map_err(busy)?;
+    let place = app.stream_place()?;
     let channel = Channel {
         tenant: caller.tenant.clone(),
-        identified: Instant::now(),
-        parts,
+        opened: Opened::new(parts, &caller),
         body: body.into_data_stream(),
         frames: Frames::new(BODY_BYTES_MAX),
         calls: FuturesUnordered::new(),
@@ -64,9 +60,7 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
 struct Channel {
     app: App,
     tenant: TenantId,
-    /// The request that opened the channel, and when its credentials were last looked at.
-    parts: Parts,
-    identified: Instant,
+    opened: Opened,
     body: BodyDataStream,
     frames: Frames,
     calls: FuturesUnordered<BoxFuture<'static, Answered>>,
@@ -133,15 +127,7 @@ impl Channel {
     /// Starts the calls that are whole with this piece of the body.
     async fn take(&mut self, piece: &[u8]) {
         self.frames.push(piece);
-        if self.identified.elapsed() > IDENTIFY_EVERY {
-            match identify(&self.app, &self.parts).await {
-                Ok(caller) if caller.tenant == self.tenant && require(&caller, Role::Operator).is_ok() => {
-                    self.identified = Instant::now();
-                }
-                // Opening the channel again says what is wrong.
-                Ok(_) | Err(_) => self.closing = true,
-            }
-        }
+        self.closing |= !self.opened.may_stay(&self.app).await;
         if let Err(garbled) = self.start_calls() {
             tracing::warn!(%garbled, "a channel is closed");
             self.closing = true;

@@ -6,6 +6,7 @@ use axum::Json as Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde_json::value::RawValue;
 use servo_model::codes;
@@ -18,6 +19,7 @@ use super::scope;
 use crate::app::App;
 use crate::auth::Viewer;
 use crate::error::{Answer, ApiError};
+use crate::opened::Opened;
 use crate::params::{Params, RunPath};
 use crate::payloads::Payloads;
 use crate::sse;
@@ -28,6 +30,7 @@ pub(crate) async fn read(
     RunPath(run_id): RunPath,
     headers: HeaderMap,
     mut params: Params,
+    parts: Parts,
 ) -> Answer<Response> {
     let after = params.number("after")?.unwrap_or(0);
     let limit = params.limit()?;
@@ -37,7 +40,8 @@ pub(crate) async fn read(
         expect_run(&app, &principal, &run_id).await?;
         let after = last_event_id(&headers)?.unwrap_or(after);
         let store = app.runtime.engine().store().clone();
-        return sse::follow(&app, RunEvents { store, scope, run_id, after, shown: Payloads::of(&principal) });
+        let events = RunEvents { store, scope, run_id, after, shown: Payloads::of(&principal) };
+        return sse::follow(&app, Opened::new(parts, &principal), events);
     }
     let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
     let shown = Payloads::of(&principal);

@@ -46,6 +46,20 @@ fn the_document_has_every_route_and_no_other() {
     assert_eq!(told, served);
 }
 
+/// SR-446: what is cached ends by its age; there is nothing to purge it by.
+#[test]
+fn no_route_purges_what_is_cached() {
+    let text = |value: &Value| value.to_string().to_lowercase();
+    for (path, methods) in document()["paths"].as_object().unwrap() {
+        assert!(!["cache", "purge", "invalidate"].iter().any(|word| path.to_lowercase().contains(word)), "{path}");
+        for (method, operation) in methods.as_object().unwrap() {
+            assert!(!text(&operation["operationId"]).contains("purge"), "{method} {path}");
+            let deletes = method == "delete" && path.contains("/invocations");
+            assert!(!deletes, "{method} {path}: no record is removed by hand");
+        }
+    }
+}
+
 #[test]
 fn every_reference_leads_somewhere() {
     fn visit(value: &Value, seen: &mut usize) {

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use servo_server::config::ServerConfig;
 
-use crate::harness::{Answer, Options, Server, endless, frames, one_step};
+use crate::harness::{Answer, Options, Server, endless, frames, keys, one_step};
 
 #[tokio::test]
 async fn a_stream_follows_a_run_to_its_end() {
@@ -113,4 +113,31 @@ async fn the_stream_of_a_deleted_run_ends() {
     assert_eq!(server.send(Method::DELETE, &format!("/v1/runs/{run}"), "", None).await.status, 204);
     let frames = frames(&stream.text().await.unwrap());
     assert_eq!(frames.last().unwrap().event, "end");
+}
+
+/// A stream has the rights of the key that opened it, and only as long as the key has them.
+#[tokio::test]
+async fn a_stream_ends_with_its_key() {
+    let server = Server::with(Options { auth: keys(), ..Options::default() }).await;
+    let made = json!({"name": "watcher", "roles": ["viewer"]});
+    let made = server.send(Method::POST, "/v1/keys", "acme-admin", Some(&made)).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let (id, secret) = (made.json["id"].as_str().unwrap(), made.json["secret"].as_str().unwrap());
+    let run = server.start_as("acme-operator", endless()).await;
+    let open = |key: &str| {
+        let request = server.request(Method::GET, &format!("/v1/runs/{run}/events"));
+        request.header("accept", "text/event-stream").bearer_auth(key).send()
+    };
+    let (revoked, kept) = (open(secret).await.unwrap(), open("acme-viewer").await.unwrap());
+    assert_eq!((revoked.status().as_u16(), kept.status().as_u16()), (200, 200));
+    let answer = server.send(Method::DELETE, &format!("/v1/keys/{id}"), "acme-admin", None).await;
+    assert!(answer.status.is_success(), "{}", answer.text);
+    let text = revoked.text().await.unwrap();
+    assert!(text.contains("event: StepStarted") && !text.contains("event: end"), "cut before the run's end: {text}");
+    assert_eq!(open(secret).await.unwrap().status(), 401);
+    let signal = json!({"signalId": "stop", "type": "CANCEL"});
+    let cancelled = server.send(Method::POST, &format!("/v1/runs/{run}/signals"), "acme-operator", Some(&signal)).await;
+    assert!(cancelled.status.is_success(), "{}", cancelled.text);
+    let text = kept.text().await.unwrap();
+    assert_eq!(frames(&text).last().unwrap().event, "end", "another's stream goes on to the end");
 }

@@ -110,11 +110,19 @@ impl Scripted {
     ) where
         F: Future<Output = Answer> + Send + 'static,
     {
-        let script: Script = Arc::new(move |invocation| Box::pin(script(invocation)));
-        self.scripts.lock().unwrap().insert(name.to_owned(), script);
+        self.answer(name, script);
         let document = serde_json::to_string(spec).unwrap();
         let (store, name) = (world.store(), FunctionName::parse(name).unwrap());
         world.block_on(async move { store.put_function(&tenant(), &name, &document).await }).unwrap();
+    }
+
+    /// A script for what is not in the registry of functions.
+    pub(crate) fn answer<F>(&self, name: &str, script: impl Fn(Arc<Invocation>) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let script: Script = Arc::new(move |invocation| Box::pin(script(invocation)));
+        self.scripts.lock().unwrap().insert(name.to_owned(), script);
     }
 
     pub(crate) fn invocations(&self) -> usize {

@@ -27,7 +27,7 @@ pub(crate) struct Bed {
     pub(crate) world: World,
     pub(crate) functions: Scripted,
     /// Kept running.
-    _node: Node,
+    node: Node,
     pub(crate) serverless: Serverless,
 }
 
@@ -80,11 +80,37 @@ impl Bed {
         let mut platform = Platform::new(node.runtime.engine());
         change(&mut platform);
         let serverless = Serverless::new(node.runtime.executions().clone(), platform);
-        Self { world, functions, _node: node, serverless }
+        Self { world, functions, node, serverless }
+    }
+
+    /// With a cluster of its own settings.
+    pub(crate) fn of(seed: u64, set: impl FnOnce(&mut servo_sim::Cluster)) -> Self {
+        let functions = Scripted::default();
+        let world = World::with(seed, |cluster| {
+            cluster.handlers = Arc::new(functions.clone());
+            set(cluster);
+        });
+        let node = world.leader();
+        Self::on(world, functions, node)
+    }
+
+    fn on(world: World, functions: Scripted, node: Node) -> Self {
+        functions.serve(&node);
+        let serverless = Serverless::new(node.runtime.executions().clone(), Platform::new(node.runtime.engine()));
+        Self { world, functions, node, serverless }
+    }
+
+    /// The node is gone, as by kill -9, and another goes on.
+    pub(crate) fn crash(&mut self) {
+        self.world.cluster.kill(&self.node);
+        let node = self.world.leader();
+        self.functions.serve(&node);
+        self.serverless = Serverless::new(node.runtime.executions().clone(), Platform::new(node.runtime.engine()));
+        self.node = node;
     }
 
     pub(crate) fn engine(&self) -> servo_runtime::Engine {
-        self._node.runtime.engine().clone()
+        self.node.runtime.engine().clone()
     }
 
     pub(crate) fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Serverless) -> F) -> T

@@ -98,7 +98,25 @@ async fn a_rate_limit_is_told() {
     assert_eq!(answer.json["retry_after_seconds"], header);
 }
 
+/// SR-161: one error has one id, wherever it is met: `error_type_id` in a record, `code` and `type` in an answer.
+async fn an_error_has_the_same_id_in_a_record_and_an_answer() {
+    let api = Api::start().await;
+    let mut document = definition(FUNCTION);
+    document["schema"]["params"]["required"] = json!(["amount"]);
+    document["schema"]["returns"] = json!({"type": "object", "required": ["total"]});
+    api.activate(&document).await;
+    let answer = api.invoke(&json!({"entrypoint_id": FUNCTION, "params": {}}), &[]).await;
+    refused(&answer, 422, "validation");
+    let id = api.begin(FUNCTION, &json!({"amount": 1})).await;
+    api.until(&id, "failed").await;
+    let record = api.get(&format!("/invocations/{id}")).await.json;
+    assert_eq!(record["error"]["error_type_id"], answer.json["code"], "{record}");
+    assert_eq!(answer.json["type"], format!("gts://{}", answer.json["code"].as_str().unwrap()));
+    assert!(record["error"].get("type").is_none() && answer.json.get("error_type_id").is_none());
+}
+
 crate::backend::on_every_store! {
+    an_error_has_the_same_id_in_a_record_and_an_answer,
     refusals_of_the_framework_have_the_same_form,
     a_body_has_a_limit,
     refusals_at_the_door_have_the_same_form,
