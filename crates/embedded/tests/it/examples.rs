@@ -28,10 +28,12 @@ fn survives(kit: &Kit, function: &str, input: impl Serialize + Clone, most_runs:
     survives_calls_that_go_wrong(kit, function, input);
 }
 
+/// Lets one checkpoint go wrong.
+type Fault = fn(Kit, usize) -> Kit;
+
 /// Every checkpoint comes twice, is recorded without an answer, or comes with a token that is used up.
 fn survives_calls_that_go_wrong(kit: &Kit, function: &str, input: impl Serialize + Clone) {
     let calm = kit.run(function, input.clone());
-    type Fault = fn(Kit, usize) -> Kit;
     let faults: [(&str, Fault); 3] =
         [("twice", Kit::duplicate_request), ("lost", Kit::lose_response), ("stale", Kit::stale_token)];
     for n in 1..=calm.checkpoints {

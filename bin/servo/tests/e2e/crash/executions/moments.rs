@@ -134,7 +134,10 @@ async fn handler_goes_on(sabotage: Option<&'static str>, patience: Duration) -> 
     let mut findings = scene.end(patience).await;
     // The old handler may be the slower one.
     let over = |ledger: &Ledger| ledger.counts().1 > 0 || !ledger.findings().is_empty();
-    until("the old handler's call", async || over(&ledger).then_some(())).await;
+    let called = until("the old handler's call", async || over(&ledger).then_some(()));
+    if tokio::time::timeout(patience, called).await.is_err() {
+        findings.push("the old handler was not answered".to_owned());
+    }
     findings.extend(ledger.findings());
     (ledger.counts().1, findings)
 }
@@ -151,7 +154,12 @@ async fn crash_under_a_handler_leaves_one_invocation_that_counts() {
 #[cfg(feature = "sabotage")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_control_finds_two_invocations_at_once() {
-    let (_, findings) = handler_goes_on(Some("two-invocations"), SHORT).await;
-    let found = findings.iter().any(|finding| finding.contains("recorded after another had begun"));
-    assert!(found, "two invocations went unnoticed: {findings:?}");
+    // Which of the two is faster is not ours to say: once the new one has ended the execution, the old one is refused even so.
+    for _ in 0..6 {
+        let (_, findings) = handler_goes_on(Some("two-invocations"), SHORT).await;
+        if findings.iter().any(|finding| finding.contains("recorded after another had begun")) {
+            return;
+        }
+    }
+    panic!("two invocations went unnoticed");
 }
