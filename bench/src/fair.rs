@@ -33,6 +33,20 @@ const USUAL: Duration = Duration::from_millis(20);
 const WITHIN: Duration = Duration::from_secs(600);
 /// Invocations of the quiet tenant when it has a crowd of its own.
 const CROWD: usize = 1_000;
+/// Between two invocations of each tenant that is neither noisy nor quiet.
+const OTHERS_PACE: Duration = Duration::from_millis(200);
+
+/// Who is there beside the quiet tenant.
+struct Shape {
+    /// Functions over which the flood is spread.
+    functions: usize,
+    /// Tenants that send a little all the time.
+    others: usize,
+}
+
+const ONE_FUNCTION: Shape = Shape { functions: 1, others: 0 };
+/// With the noisy and the quiet one, twenty tenants.
+const MANY_FUNCTIONS: Shape = Shape { functions: 1_000, others: 18 };
 
 /// What the handlers saw.
 #[derive(Default)]
@@ -64,6 +78,7 @@ async fn invoked(State(seen): State<Arc<Seen>>, InPath(function): InPath<String>
             }
             tokio::time::sleep(USUAL).await;
         }
+        "other" => tokio::time::sleep(USUAL).await,
         _ => {
             seen.flood.fetch_add(1, Relaxed);
             tokio::time::sleep(if seen.flooding.load(Relaxed) { SLOW } else { USUAL }).await;
@@ -77,27 +92,44 @@ struct Bed {
     address: std::net::SocketAddr,
     client: reqwest::Client,
     seen: Arc<Seen>,
+    shape: &'static Shape,
     _server: Process,
 }
 
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
+    for shape in [&ONE_FUNCTION, &MANY_FUNCTIONS] {
+        measure(args, runtime, shape)?;
+    }
+    Ok(())
+}
+
+fn measure(args: &Args, runtime: &Runtime, shape: &'static Shape) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let servo = crate::server::servo(args)?;
     runtime.block_on(async {
-        let bed = Bed::start(&servo, dir.path()).await?;
+        let bed = Bed::start(&servo, dir.path(), shape).await?;
         // Warm: connections, prepared statements, pages.
         bed.probe(40).await?;
         let solo = bed.probe(args.probes).await?;
         let accepted = bed.flood(args.flood).await?;
         let handled = bed.seen.flood.load(Relaxed);
+        let others = bed.others();
         let beside = bed.probe(args.probes).await?;
+        others.iter().for_each(tokio::task::JoinHandle::abort);
         let left = args.flood.saturating_sub(bed.seen.flood.load(Relaxed));
         if left == 0 {
             bail!("the flood was over before the measurement: try a larger --flood or fewer --probes");
         }
         let share = bed.share().await?;
         let (alone, flooded) = (percentile(&solo, 0.99), percentile(&beside, 0.99));
-        println!("## Fairness (SQLite, HTTP): {} invocations of one tenant, another sends one every {} ms\n", args.flood, PACE.as_millis());
+        println!(
+            "## Fairness (SQLite, HTTP): {} invocations of one tenant over {} functions, another sends one every {} ms, {} more one every {} ms\n",
+            args.flood,
+            shape.functions,
+            PACE.as_millis(),
+            shape.others,
+            OTHERS_PACE.as_millis()
+        );
         println!("| from the request to the handler | alone | beside the flood | ratio | goal |\n|---|---|---|---|---|");
         let (p50, p50_beside) = (percentile(&solo, 0.5), percentile(&beside, 0.5));
         println!("| p50 ms | {p50:.1} | {p50_beside:.1} | {:.2} | |", p50_beside / p50);
@@ -111,8 +143,16 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     })
 }
 
+fn flood_name(number: usize) -> String {
+    format!("flood-{number}")
+}
+
+fn other(number: usize) -> String {
+    format!("Bearer other-tenants-key-{number}")
+}
+
 impl Bed {
-    async fn start(servo: &Path, dir: &Path) -> Result<Self> {
+    async fn start(servo: &Path, dir: &Path, shape: &'static Shape) -> Result<Self> {
         let seen = Arc::new(Seen::default());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let handlers = format!("http://{}", listener.local_addr()?);
@@ -128,10 +168,11 @@ impl Bed {
         };
         let config = format!(
             "[server]\nbind = \"{address}\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n\
-             [runtime.overload.default]\nactive_runs_max = 1000000\n{}{}",
+             [runtime.overload.default]\nactive_runs_max = 1000000\n{}{}{}",
             dir.join("data"),
             key("noisy", NOISY),
-            key("quiet", QUIET)
+            key("quiet", QUIET),
+            (0..shape.others).map(|number| key(&format!("other-{number}"), &other(number))).collect::<String>()
         );
         let file = dir.join("servo.toml");
         std::fs::write(&file, config)?;
@@ -140,8 +181,11 @@ impl Bed {
         let server = Process::start(&mut command, &dir.join("server.log"))?;
         server.line()?;
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-        let bed = Self { url: format!("http://{address}"), address, client, seen, _server: server };
-        for (name, bearer) in [("flood", NOISY), ("probe", QUIET), ("crowd", QUIET)] {
+        let bed = Self { url: format!("http://{address}"), address, client, seen, shape, _server: server };
+        let flood = (0..shape.functions).map(|number| (flood_name(number), NOISY.to_owned()));
+        let quiet = ["probe", "crowd"].map(|name| (name.to_owned(), QUIET.to_owned()));
+        let others = (0..shape.others).map(|number| ("other".to_owned(), other(number)));
+        for (name, bearer) in flood.chain(quiet).chain(others) {
             let spec = json!({"reach": {"kind": "push", "url": handlers}, "durable": false});
             let put = bed.client.put(format!("{}/v1/functions/{name}", bed.url)).header("authorization", bearer);
             put.json(&spec).send().await?.error_for_status()?;
@@ -157,11 +201,36 @@ impl Bed {
     /// Sends the flood, and says how many a second were accepted.
     async fn flood(&self, count: usize) -> Result<f64> {
         self.seen.flooding.store(true, Relaxed);
-        let loaded = load::run(self.address, &Self::call("flood", NOISY), LANES, Until::Calls(count)).await?;
+        let (began, each) = (Instant::now(), count.div_ceil(self.shape.functions));
+        let lanes = LANES.min(each);
+        for number in 0..self.shape.functions {
+            let call = Self::call(&flood_name(number), NOISY);
+            load::run(self.address, &call, lanes, Until::Calls(each)).await?;
+        }
+        let accepted = (each * self.shape.functions) as f64 / began.elapsed().as_secs_f64();
         self.seen.flooding.store(false, Relaxed);
         // The handlers that were slow have ended.
         tokio::time::sleep(SLOW).await;
-        Ok(loaded.per_second)
+        Ok(accepted)
+    }
+
+    /// Tenants that send a little, until they are stopped.
+    fn others(&self) -> Vec<tokio::task::JoinHandle<()>> {
+        let one = |number: usize| {
+            let (client, bearer) = (self.client.clone(), other(number));
+            let url = format!("{}/2015-03-31/functions/other/invocations", self.url);
+            tokio::spawn(async move {
+                loop {
+                    let request = client.post(&url).header("authorization", &bearer);
+                    let request = request.header("x-amz-invocation-type", "Event").json(&json!({}));
+                    if let Err(error) = request.send().await.and_then(reqwest::Response::error_for_status) {
+                        eprintln!("another tenant's invocation was not taken: {error}");
+                    }
+                    tokio::time::sleep(OTHERS_PACE).await;
+                }
+            })
+        };
+        (0..self.shape.others).map(one).collect()
     }
 
     /// Milliseconds from the request to the handler, of each.

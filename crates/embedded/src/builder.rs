@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, TenantId};
 use servo_runtime::executions::Resolved;
-use servo_runtime::{Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks};
+use servo_runtime::{Bus, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks};
 use servo_sdk::{Handler, Options};
 use servo_store::Store;
 
@@ -27,6 +27,7 @@ pub struct Builder {
     specs: BTreeMap<String, FunctionSpec>,
     options: Options,
     config: RuntimeConfig,
+    bus: Option<Arc<dyn Bus>>,
     twice: Option<String>,
 }
 
@@ -100,11 +101,19 @@ impl Builder {
         self
     }
 
+    /// Where recorded facts are published, with what functions emit. A program that wants them itself gives an
+    /// [`InProcessBus`] and subscribes to it.
+    #[must_use]
+    pub fn bus(mut self, bus: Arc<dyn Bus>) -> Self {
+        self.bus = Some(bus);
+        self
+    }
+
     /// Opens the store, registers the functions and starts the engine. What was open in the store goes on at once.
     ///
     /// Needs a tokio runtime, which also runs the handlers.
     pub async fn start(self) -> Result<Servo, Error> {
-        let Self { store, functions, specs, options, config, twice } = self;
+        let Self { store, functions, specs, options, config, bus, twice } = self;
         if let Some(name) = twice {
             return Err(Error::Builder(format!("function `{name}` is registered twice; give one another name")));
         }
@@ -128,7 +137,7 @@ impl Builder {
             clock: Arc::new(SystemClock),
             ids: Arc::new(Ids::from_os()),
             tasks: tasks.clone(),
-            bus: Arc::new(InProcessBus::default()),
+            bus: bus.unwrap_or_else(|| Arc::new(InProcessBus::default())),
             adapters: Vec::new(),
             handlers: host.clone(),
             config,

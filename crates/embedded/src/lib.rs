@@ -43,5 +43,5 @@ pub use error::{Ended, Error};
 pub use execution::Execution;
 pub use host::{Connect, Functions, Host};
 pub use servo::{Servo, Start};
-pub use servo_runtime::RuntimeConfig;
 pub use servo_runtime::executions::{ListQuery, PageQuery, Refused};
+pub use servo_runtime::{Bus, BusMessage, InProcessBus, RuntimeConfig};

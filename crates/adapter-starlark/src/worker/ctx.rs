@@ -121,12 +121,14 @@ fn methods(builder: &mut MethodsBuilder) {
         #[starlark(this)] _this: Value<'v>,
         function: &str,
         params: Option<Value<'v>>,
+        #[starlark(require = named)] timeout: Option<Value<'v>>,
         #[starlark(require = named)] name: Option<Value<'v>>,
         #[starlark(require = named, default = false)] catch: bool,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let params = params.unwrap_or_else(Value::new_none);
-        let outcome = wait::invoke(eval, function, params, text("name", name)?);
+        let timeout = optional_seconds("timeout", timeout)?;
+        let outcome = wait::invoke(eval, function, params, text("name", name)?, timeout);
         settle(eval, outcome, catch)
     }
 

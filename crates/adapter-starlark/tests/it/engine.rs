@@ -81,6 +81,7 @@ struct Engine {
     tenant: TenantId,
     callbacks: Arc<Mutex<BTreeMap<String, String>>>,
     handlers: Arc<Sources>,
+    bus: Arc<InProcessBus>,
 }
 
 impl Engine {
@@ -93,12 +94,13 @@ impl Engine {
         }
         let sources = sources.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect();
         let handlers = Arc::new(Sources { world: World::new(), sources });
+        let bus = Arc::new(InProcessBus::default());
         let parts = Parts {
             store,
             clock: Arc::new(SystemClock),
             ids: Arc::new(Ids::from_os()),
             tasks: Tasks::on_tokio(),
-            bus: Arc::new(InProcessBus::default()),
+            bus: bus.clone(),
             adapters: Vec::new(),
             handlers: handlers.clone(),
             config: RuntimeConfig::default(),
@@ -107,7 +109,7 @@ impl Engine {
         let callbacks = Arc::default();
         let service = Service { executions: runtime.executions().clone(), callbacks: Arc::clone(&callbacks) };
         handlers.world.starlark.bind(Arc::new(service));
-        Self { runtime, tenant, callbacks, handlers }
+        Self { runtime, tenant, callbacks, handlers, bus }
     }
 
     /// Runs a function to its end. Signals are answered as they are waited for.
@@ -196,4 +198,36 @@ def main(ctx, input):
     let ended = engine.run("main", "null", &[]).await;
     assert_eq!(ended.status, ExecutionStatus::Failed);
     assert_eq!(ended.error.unwrap().error_message.as_deref(), Some("again"));
+}
+
+/// What a workflow emits reaches whoever listens, once for each emit, however often the workflow was replayed.
+#[tokio::test]
+async fn what_is_emitted_is_published() {
+    let source = r#"
+def main(ctx, input):
+    ctx.emit("order.begun", {"n": input.n})
+    ctx.sleep(1)
+    ctx.emit("order.done")
+    ctx.step("last", lambda: 1)
+    return None
+"#;
+    let engine = Engine::start(&[("main", source)]).await;
+    let mut heard = engine.bus.subscribe();
+    engine.run("main", r#"{"n": 41}"#, &[]).await;
+    let mut emitted = Vec::new();
+    loop {
+        let message = tokio::time::timeout(Duration::from_secs(60), heard.recv()).await.unwrap().unwrap();
+        if message.event_type == servo_runtime::loops::relay::EMITTED {
+            let document: serde_json::Value = serde_json::from_str(&message.document).unwrap();
+            assert_eq!(
+                (document["eventType"].as_str(), message.tenant),
+                (Some("OperationUpdated"), engine.tenant.clone())
+            );
+            emitted.push((document["name"].clone(), document["payload"].clone()));
+        }
+        if message.event_type == "RunCompleted" {
+            break;
+        }
+    }
+    assert_eq!(emitted, [(json!("order.begun"), json!("{\"n\":41}")), (json!("order.done"), json!("null"))]);
 }

@@ -161,6 +161,22 @@ impl Execution {
         }
     }
 
+    /// Completes some call of another function, if one is open.
+    pub(crate) fn answer_call(&self, result: &str) -> bool {
+        let mut state = self.state.lock().unwrap();
+        let open = state.operations.values_mut().find(|operation| {
+            operation.status == OperationStatus::Started && operation.operation_type == OperationType::ChainedInvoke
+        });
+        let Some(operation) = open else { return false };
+        operation.status = OperationStatus::Succeeded;
+        operation.chained_invoke_details = Some(ChainedInvokeDetails { result: Some(result.to_owned()), error: None });
+        true
+    }
+
+    pub(crate) fn statuses(&self) -> Vec<OperationStatus> {
+        self.state.lock().unwrap().operations.values().map(|operation| operation.status).collect()
+    }
+
     /// The next checkpoint is answered with this error.
     pub(crate) fn refuse_next(&self, error: ErrorObject) {
         self.refuse_after(self.checkpoints(), error);

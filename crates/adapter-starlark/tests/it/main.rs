@@ -7,6 +7,7 @@ mod branches;
 mod egress;
 mod engine;
 mod execution;
+mod generated;
 mod guide;
 mod hostile;
 mod sandbox;

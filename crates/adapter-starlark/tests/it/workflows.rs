@@ -283,3 +283,50 @@ async fn names_and_durations_are_checked() {
     }
     drop(world);
 }
+
+/// The first to come decides, and what comes after it changes nothing.
+#[tokio::test]
+async fn an_invoke_has_a_timeout() {
+    let source = r#"
+def main(ctx, input):
+    called = ctx.invoke("slow", {"n": 1}, timeout = "1m", catch = True)
+    ctx.sleep(600)
+    return [called.ok, called.value, called.error.category if called.error else None]
+"#;
+    // In time.
+    let world = World::new();
+    let execution = Execution::new(&world, source, "null");
+    execution.suspends(&world).await;
+    let told = ["CONTEXT/RunInChildContext - START", "CHAINED_INVOKE/ChainedInvoke - START", "WAIT/Wait timeout START"];
+    assert_eq!((execution.told(), execution.checkpoints()), (told.map(str::to_owned).to_vec(), 1));
+    execution.answer("slow", Ok("{\"n\": 2}"));
+    execution.suspends(&world).await;
+    // The time that was not used up passes, too.
+    execution.advance(700);
+    assert_eq!(execution.returns(&world).await, json!([true, {"n": 2}, null]));
+
+    // Too late: the failure is recorded, and stays what it is when the result comes after all.
+    let world = World::new();
+    let execution = Execution::new(&world, source, "null");
+    execution.suspends(&world).await;
+    execution.advance(59);
+    execution.suspends(&world).await;
+    execution.advance(1);
+    execution.suspends(&world).await;
+    execution.answer("slow", Ok("{\"n\": 2}"));
+    execution.advance(600);
+    assert_eq!(execution.returns(&world).await, json!([false, null, "timeout"]));
+
+    // Not caught, it is the run's own failure.
+    let world = World::new();
+    let execution =
+        Execution::new(&world, "def main(ctx, input):\n    return ctx.invoke('slow', timeout = 5)\n", "null");
+    execution.suspends(&world).await;
+    execution.advance(5);
+    let failure = execution.fails(&world).await;
+    assert_eq!((failure.error_type_id.as_str(), failure.category), (errors::TIMEOUT, ErrorCategory::Timeout));
+    assert!(failure.message.contains("`slow` has not ended within 5 seconds"), "{}", failure.message);
+    let world = World::new();
+    let wrong = Execution::new(&world, "def main(ctx, input):\n    return ctx.invoke('slow', timeout = 0)\n", "null");
+    assert!(wrong.fails(&world).await.message.contains("timeout"));
+}

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use servo_model::TenantId;
 use servo_model::alert::AlertCode;
+use servo_model::event::EventBody;
+use servo_model::operation::OperationAction;
 use servo_store::relay::{CursorRow, NewAlert, OutboxRow};
 use servo_store::{Fence, Position, Scope, StoredEvent};
 
@@ -16,6 +18,10 @@ use crate::bus::{Bus, BusError, BusMessage};
 use crate::engine::Engine;
 
 pub const CURSOR: &str = "relay";
+
+/// As what the bus is told that user code emitted something, so that whoever listens for it need not read every operation. The
+/// document is the recorded one: `name` says what was emitted, `payload` holds it as JSON.
+pub const EMITTED: &str = "EventEmitted";
 
 pub(crate) async fn run(engine: Engine, authority: Authority, bus: Arc<dyn Bus>) {
     let mut log = engine.wake().watch_log();
@@ -245,7 +251,18 @@ fn message(event: &StoredEvent) -> BusMessage {
         tenant: event.tenant.clone(),
         run_id: event.run_id.clone(),
         run_seq: event.run_seq,
-        event_type: event.event_type.clone(),
+        event_type: if is_emitted(event) { EMITTED.to_owned() } else { event.event_type.clone() },
         document: event.doc().to_json(),
     }
+}
+
+/// Whether user code has emitted something with this event.
+fn is_emitted(event: &StoredEvent) -> bool {
+    // Most operations are none, and need not be read for it.
+    event.event_type == "OperationUpdated"
+        && event.payload.contains("\"Emit\"")
+        && event.decode().is_ok_and(|event| {
+            matches!(event.body, EventBody::OperationUpdated(body)
+                if body.sub_type.as_deref() == Some("Emit") && body.action == OperationAction::Succeed)
+        })
 }

@@ -234,3 +234,47 @@ fn a_step_is_retried_alone() {
     assert_eq!(steps, [started, completed, started, retried, started, completed, started, T::StepFailed]);
     assert_eq!(done.load(Ordering::SeqCst), 1);
 }
+
+/// What a workflow emits is a fact of its run, and reaches whoever listens under a type of its own, once.
+#[test]
+fn what_is_emitted_is_published() {
+    let bus = Arc::new(servo_runtime::InProcessBus::default());
+    let bed = Bed::of(97, |cluster| cluster.bus = bus.clone());
+    let mut heard = bus.subscribe();
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "emits",
+        |_| {},
+        |invocation| async move {
+            let update = |id: &str, sub_type: &str, action| {
+                let mut update = crate::executions::handler::step(id, action);
+                (update.name, update.sub_type) = (Some(id.to_owned()), Some(sub_type.to_owned()));
+                update
+            };
+            for (id, sub_type) in [("order-begun", "Emit"), ("charge", "Step")] {
+                let updates = vec![
+                    update(id, sub_type, servo_model::operation::OperationAction::Start),
+                    update(id, sub_type, servo_model::operation::OperationAction::Succeed),
+                ];
+                invocation.checkpoint(updates).await.unwrap();
+            }
+            crate::executions::handler::succeeded("{}")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Succeeded);
+    bed.world.pass(std::time::Duration::from_secs(2));
+    let mut told = Vec::new();
+    while let Ok(message) = heard.try_recv() {
+        if message.run_id.as_str() == id && message.document.contains("OperationUpdated") {
+            let document: serde_json::Value = serde_json::from_str(&message.document).unwrap();
+            told.push((
+                message.event_type,
+                document["payload"]["name"].clone(),
+                document["payload"]["payload"].clone(),
+            ));
+        }
+    }
+    let of = |event_type: &str, name: &str| (event_type.to_owned(), json!(name), json!("1"));
+    assert_eq!(told, [of(servo_runtime::loops::relay::EMITTED, "order-begun"), of("OperationUpdated", "charge")]);
+}
