@@ -97,7 +97,7 @@ fn variable(name: &str) -> Result<String> {
 
 /// Progress, where it does not disturb what is read from standard output.
 #[expect(clippy::print_stderr, reason = "a command line program")]
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     eprintln!("{text}");
 }
 

@@ -224,7 +224,7 @@ impl Bed {
                     let request = client.post(&url).header("authorization", &bearer);
                     let request = request.header("x-amz-invocation-type", "Event").json(&json!({}));
                     if let Err(error) = request.send().await.and_then(reqwest::Response::error_for_status) {
-                        eprintln!("another tenant's invocation was not taken: {error}");
+                        crate::compare::note(&format!("another tenant's invocation was not taken: {error}"));
                     }
                     tokio::time::sleep(OTHERS_PACE).await;
                 }

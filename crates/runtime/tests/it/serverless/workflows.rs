@@ -247,7 +247,7 @@ fn what_is_emitted_is_published() {
         |_| {},
         |invocation| async move {
             let update = |id: &str, sub_type: &str, action| {
-                let mut update = crate::executions::handler::step(id, action);
+                let mut update = step(id, action);
                 (update.name, update.sub_type) = (Some(id.to_owned()), Some(sub_type.to_owned()));
                 update
             };
@@ -258,7 +258,7 @@ fn what_is_emitted_is_published() {
                 ];
                 invocation.checkpoint(updates).await.unwrap();
             }
-            crate::executions::handler::succeeded("{}")
+            succeeded("{}")
         },
     );
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
