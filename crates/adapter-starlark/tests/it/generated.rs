@@ -135,10 +135,11 @@ async fn drive(world: &World, execution: &Execution, lossy: Option<usize>) -> Re
 async fn generated_programs_end_alike_however_they_are_interrupted() {
     #[expect(clippy::disallowed_methods, reason = "how many is said by whoever runs the tests")]
     let scripts = std::env::var("SERVO_TEST_SCRIPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(FEW);
-    let world = World::new();
     let mut succeeded = 0;
     for seed in 0..scripts {
         let source = Program::of(seed);
+        // A world has one execution.
+        let (world, other) = (World::new(), World::new());
         let whole = Execution::new(&world, &source, r#"{"n": 3}"#);
         let outcome = drive(&world, &whole, None).await;
         assert!(outcome.as_ref().is_ok_and(|text| !text.is_empty()), "seed {seed}: {outcome:?}\n{source}");
@@ -150,8 +151,8 @@ async fn generated_programs_end_alike_however_they_are_interrupted() {
         assert_eq!(whole.updates().len(), recorded, "seed {seed}: a replay records\n{source}");
 
         let every = 1 + usize::try_from(seed % 4).unwrap();
-        let interrupted = Execution::new(&world, &source, r#"{"n": 3}"#).paged(1 + every * 3);
-        assert_eq!(drive(&world, &interrupted, Some(every)).await, outcome, "seed {seed}: interrupted\n{source}");
+        let interrupted = Execution::new(&other, &source, r#"{"n": 3}"#).paged(1 + every * 3);
+        assert_eq!(drive(&other, &interrupted, Some(every)).await, outcome, "seed {seed}: interrupted\n{source}");
         let open = interrupted.statuses().into_iter().filter(|status| *status == OperationStatus::Ready).count();
         assert_eq!(open, 0, "seed {seed}: nothing is left to be tried\n{source}");
     }

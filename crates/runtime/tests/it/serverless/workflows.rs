@@ -268,11 +268,7 @@ fn what_is_emitted_is_published() {
     while let Ok(message) = heard.try_recv() {
         if message.run_id.as_str() == id && message.document.contains("OperationUpdated") {
             let document: serde_json::Value = serde_json::from_str(&message.document).unwrap();
-            told.push((
-                message.event_type,
-                document["payload"]["name"].clone(),
-                document["payload"]["payload"].clone(),
-            ));
+            told.push((message.event_type, document["name"].clone(), document["payload"].clone()));
         }
     }
     let of = |event_type: &str, name: &str| (event_type.to_owned(), json!(name), json!("1"));
