@@ -46,7 +46,7 @@ function frame({ width, height, from, to, top, label, format, describe }) {
 /** Lines over time: `series` are `{tone, points: [{at, value}], area}`. */
 export function lines({ label, series, width, height = 150, format = compact, floor = 0 }) {
   const all = series.flatMap((one) => one.points);
-  if (all.length < 2) return h("p.muted.chart-wait", "Watching. The line begins after a few seconds.");
+  if (series.every((one) => one.points.length < 2)) return h("p.muted.chart-wait", "Watching. The line begins after a few seconds.");
   const from = Math.min(...all.map((point) => point.at));
   const to = Math.max(...all.map((point) => point.at));
   const top = ceiling(Math.max(floor, ...all.map((point) => point.value)));

@@ -15,10 +15,10 @@ const NOT_RUN_MAX: usize = 8;
 const MARK: &str = "<!-- not run: ";
 
 #[derive(Debug)]
-struct Block {
+pub(crate) struct Block {
     /// Where its fence stands, from 1.
     line: usize,
-    text: String,
+    pub(crate) text: String,
     /// Why it is not run.
     reason: Option<String>,
 }
@@ -53,8 +53,13 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a page")
 }
 
+/// A page of the project.
+pub(crate) fn page(path: &str) -> String {
+    read(&root().join(path))
+}
+
 /// The shell's blocks of a page, in their order.
-fn blocks(page: &str) -> Vec<Block> {
+pub(crate) fn blocks(page: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut is_open = false;
     let mut before = "";
@@ -94,13 +99,17 @@ async fn server(folder: &Path) -> Servo {
             items.filter(|item| item["status"] == status).filter_map(|item| item["count"].as_u64()).sum::<u64>()
         };
         let is_moving = ["queued", "running", "compensating"].iter().any(|status| of(status) > 0);
-        (!is_moving && of("suspended") == 1).then_some(())
+        // Orders also rest while they are packed, which takes seconds.
+        let path = "/api/serverless-runtime/v1/invocations?$filter=status%20eq%20'suspended'";
+        let (_, resting) = api.get(&servo.url, path).await?;
+        let waits = resting["items"].as_array()?.iter().all(|item| item["blocked_by"][0]["cause"] == "signal");
+        (!is_moving && of("suspended") == 1 && waits).then_some(())
     })
     .await;
     servo
 }
 
-async fn run(script: &str, folder: &Path, url: &str) -> Output {
+pub(crate) async fn run(script: &str, folder: &Path, url: &str) -> Output {
     let bin = folder.join("bin");
     std::fs::create_dir(&bin).expect("a folder");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_servo"), bin.join("servo")).expect("a link");

@@ -4,6 +4,7 @@
 
 mod approval;
 mod described;
+mod guide;
 mod handlers;
 mod javascript;
 mod local_runner;
