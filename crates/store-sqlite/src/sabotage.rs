@@ -50,6 +50,14 @@ macro_rules! variants {
     };
 }
 
+impl Sabotage {
+    /// Between an answer and its commit: long enough for a kill to fall into it now and then.
+    #[expect(clippy::disallowed_methods, reason = "only broken variants wait like this")]
+    pub(crate) fn dawdle() {
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+}
+
 variants! {
     /// Waiters are answered before the commit that holds their work.
     AckBeforeCommit = "ack-before-commit", acks_before_commit;

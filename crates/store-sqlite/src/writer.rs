@@ -129,8 +129,7 @@ impl Writer {
         crashpoint!("sqlite.append.before_commit");
         if self.sabotage.acks_before_commit() {
             answer(std::mem::take(&mut jobs), outcomes);
-            // Long enough for a kill to fall into it now and then.
-            std::thread::sleep(Duration::from_millis(3));
+            Sabotage::dawdle();
             let _ = self.execute("COMMIT");
             self.tail.clear();
             return Duration::ZERO;
