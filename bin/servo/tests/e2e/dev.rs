@@ -85,9 +85,16 @@ fn a_program_that_changed_is_started_again() {
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).expect("rights");
         std::fs::rename(&new, &program).expect("a file");
     };
-    write("#!/bin/sh\nexec sleep 600\n");
+    let started = folder.path().join("started");
+    write(&format!("#!/bin/sh\ntouch {}\nexec sleep 600\n", started.display()));
     let function = format!("worker={}", program.display());
     let (servo, mut lines) = open(&["--ephemeral", "--no-sample", "--function", &function]);
+    // What is built before the first start is what is started.
+    let begun = std::time::Instant::now();
+    while !started.exists() {
+        assert!(begun.elapsed() < crate::support::PATIENCE, "the worker was not started");
+        std::thread::yield_now();
+    }
     write("#!/bin/sh\n# built again\nexec sleep 600\n");
     lines.until(&["1 worker replaced"]);
     assert!(servo.stop().success());
