@@ -39,7 +39,7 @@ const CLAIM: &str = concat!(
         SELECT t.tenant_id FROM tenants t WHERE t.tenant_id IS NOT NULL
             AND EXISTS (SELECT 1 FROM queue q WHERE q.tenant_id = t.tenant_id AND ",
     free!(),
-    "   ) LIMIT $4::bigint),
+    "   ) ORDER BY t.tenant_id LIMIT $4::bigint),
      free AS (
         SELECT head.run_id FROM chosen CROSS JOIN LATERAL (SELECT q.run_id FROM queue q
             WHERE q.tenant_id = chosen.tenant_id AND ",
