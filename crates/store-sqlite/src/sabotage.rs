@@ -54,7 +54,7 @@ impl Sabotage {
     /// Between an answer and its commit: long enough for a kill to fall into it now and then.
     #[expect(clippy::disallowed_methods, reason = "only broken variants wait like this")]
     pub(crate) fn dawdle() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(std::time::Duration::from_millis(3));
     }
 }
 

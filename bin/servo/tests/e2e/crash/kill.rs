@@ -130,7 +130,7 @@ async fn crash_kill_loses_nothing_and_doubles_nothing() {
 #[cfg(feature = "sabotage")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_kill_control_finds_answers_before_the_commit() {
-    for seed in 0..5 {
+    for seed in 0..12 {
         let report = campaign(seed, 40, 50, Some("ack-before-commit")).await;
         if !report.findings.is_empty() {
             return;
