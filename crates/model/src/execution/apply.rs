@@ -56,12 +56,13 @@ impl Execution {
     }
 
     fn handler_returned(&mut self, body: &HandlerReturned, event: &Event) -> Applied {
-        let head = &mut self.head;
-        if body.invocation != head.invocations || head.invocation.is_none() {
+        if body.invocation != self.head.invocations || self.head.invocation.is_none() {
             return Applied::Duplicate;
         }
+        let until = self.ran_until(body, event.at());
+        let head = &mut self.head;
         head.invocation = None;
-        head.used(body, event.at());
+        head.used(body, until);
         match body.status {
             HandlerStatus::Crashed | HandlerStatus::Retrying => head.failures += 1,
             HandlerStatus::Lost => {}

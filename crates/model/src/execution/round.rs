@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Compensation, Execution, Head, Message, Operation};
 use crate::Timestamp;
-use crate::event::{CompensationEnded, CompensationStarted, HandlerReturned, MessageReceived};
+use crate::event::{CompensationEnded, CompensationStarted, HandlerReturned, HandlerStatus, MessageReceived};
 use crate::operation::{OperationStatus, OperationType};
 use crate::state::Applied;
 
@@ -14,9 +14,9 @@ pub const SIGNAL: &str = "Signal";
 pub const EVENT: &str = "Event";
 
 impl Head {
-    /// Adds what an invocation used.
-    pub(super) fn used(&mut self, body: &HandlerReturned, at: Timestamp) {
-        let ran = at.as_millis().saturating_sub(body.invoked_at.as_millis());
+    /// Adds what an invocation used that ran until then.
+    pub(super) fn used(&mut self, body: &HandlerReturned, until: Timestamp) {
+        let ran = until.as_millis().saturating_sub(body.invoked_at.as_millis());
         self.executed_ms = self.executed_ms.saturating_add(u64::try_from(ran).unwrap_or(0));
         if let Some(cpu_ms) = body.cpu_ms {
             self.cpu_ms = Some(self.cpu_ms.unwrap_or(0).saturating_add(cpu_ms.into()));
@@ -26,6 +26,16 @@ impl Head {
 }
 
 impl Execution {
+    /// Until when an invocation ran. Of one that was lost with its node nobody knows more than when it was last heard of:
+    /// the time until somebody missed it is not the run's.
+    pub(super) fn ran_until(&self, body: &HandlerReturned, at: Timestamp) -> Timestamp {
+        if body.status != HandlerStatus::Lost {
+            return at;
+        }
+        let heard = self.operations.iter().map(|operation| operation.ended_at.unwrap_or(operation.started_at));
+        heard.max().unwrap_or(body.invoked_at)
+    }
+
     /// Opens the next round. What has succeeded stands; what has not is forgotten, so that it is tried anew.
     pub(crate) fn reopen(&mut self, at: Timestamp) {
         let operations = std::mem::take(&mut self.operations);

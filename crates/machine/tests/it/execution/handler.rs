@@ -91,6 +91,25 @@ fn a_lost_node_is_not_the_handlers_fault() {
     assert_eq!(world.execution().head.failures, 0);
 }
 
+/// What a run has used of its time is what its handlers ran, not how long a dead node went unnoticed.
+#[test]
+fn nobody_pays_for_the_time_until_a_lost_node_is_missed() {
+    let mut world = World::running();
+    world.advance(2);
+    world.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).unwrap();
+    world.advance(30);
+    world.run(ExecutionCommand::Lose { invocation: 1 }).unwrap();
+    assert_eq!(world.execution().head.executed_ms, 2_000);
+    world.invoke();
+    world.advance(30);
+    world.run(ExecutionCommand::Lose { invocation: 2 }).unwrap();
+    assert_eq!(world.execution().head.executed_ms, 2_000, "nothing was heard of the second");
+    world.invoke();
+    world.advance(3);
+    world.answer(Answer::Succeeded(None)).unwrap();
+    assert_eq!(world.execution().head.executed_ms, 5_000);
+}
+
 #[test]
 fn pending_with_nothing_pending_is_forgiven_twice() {
     let mut world = World::running();
