@@ -3,8 +3,11 @@
 //!
 //! How many may is known from the runs, so the first hand-overs of a function go by nothing. From then on a place is taken
 //! before a run is loaded, and no more are loaded than may run.
+//!
+//! Whoever is passed over because a function has all it may have is remembered, by function, until the backlog is looked at
+//! again: a place that is given back is theirs, and nobody who comes later takes it from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::TenantId;
@@ -12,7 +15,14 @@ use servo_model::TenantId;
 /// Functions with a limit that are remembered while none of their invocations runs.
 const KNOWN_MAX: usize = 10_000;
 
-type Functions = BTreeMap<(TenantId, String), Function>;
+type Name = (TenantId, String);
+
+#[derive(Debug, Default)]
+struct Functions {
+    known: BTreeMap<Name, Function>,
+    /// Those of which somebody was passed over, while as many ran as may.
+    passed: BTreeSet<Name>,
+}
 
 #[derive(Debug, Default)]
 struct Function {
@@ -50,7 +60,7 @@ pub(crate) struct Concurrency {
 #[derive(Debug)]
 pub(crate) struct Place {
     concurrency: Concurrency,
-    function: (TenantId, String),
+    function: Name,
     used: bool,
 }
 
@@ -63,18 +73,40 @@ impl Concurrency {
     pub(crate) fn take(&self, tenant: &TenantId, function: &str) -> Option<Place> {
         let function = (tenant.clone(), function.to_owned());
         let mut functions = self.lock();
-        let known = functions.entry(function.clone()).or_default();
+        let known = functions.known.entry(function.clone()).or_default();
         if !known.has_room() {
+            functions.passed.insert(function);
             return None;
         }
         known.taken += 1;
         Some(Place { concurrency: self.clone(), function, used: false })
     }
 
-    /// Whether another invocation is worth a try.
+    /// A place for a run that has not waited: `None` if one that has may want it.
+    pub(crate) fn begin(&self, tenant: &TenantId, function: &str, most: Option<u32>) -> Option<Place> {
+        let function = (tenant.clone(), function.to_owned());
+        if self.lock().passed.contains(&function) {
+            return None;
+        }
+        let mut place = self.take(&function.0, &function.1)?;
+        place.enter(most).then_some(place)
+    }
+
+    /// Whether another invocation is worth a try. Whoever asks for one that waits passes it over if not.
     pub(crate) fn has_room(&self, tenant: &TenantId, function: &str) -> bool {
         let function = (tenant.clone(), function.to_owned());
-        self.lock().get(&function).is_none_or(Function::has_room)
+        let mut functions = self.lock();
+        let has_room = functions.known.get(&function).is_none_or(Function::has_room);
+        if !has_room {
+            functions.passed.insert(function);
+        }
+        has_room
+    }
+
+    /// The backlog is looked at from its beginning: whoever is still passed over will be so again. What `is_left_out` of the
+    /// look stays as it is.
+    pub(crate) fn look_again(&self, is_left_out: impl Fn(&TenantId) -> bool) {
+        self.lock().passed.retain(|(tenant, _)| is_left_out(tenant));
     }
 }
 
@@ -91,28 +123,40 @@ impl Place {
     /// Says how many may run by the run's own version. False if as many do.
     pub(crate) fn enter(&mut self, most: Option<u32>) -> bool {
         let mut functions = self.concurrency.lock();
-        let known = functions.entry(self.function.clone()).or_default();
+        let known = functions.known.entry(self.function.clone()).or_default();
         known.most = known.most.and(most);
         if most.is_some_and(|most| known.running >= most) {
+            // With nobody running there is nobody who would give a place back.
+            if known.running > 0 {
+                functions.passed.insert(self.function.clone());
+            }
             return false;
         }
         known.running += 1;
         self.used = true;
         true
     }
+
+    /// Gives it back. Says whether somebody waits for it.
+    pub(crate) fn leave(self) -> bool {
+        let (concurrency, function) = (self.concurrency.clone(), self.function.clone());
+        // First given back: whoever is passed over from then on has seen that.
+        drop(self);
+        concurrency.lock().passed.contains(&function)
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut functions = self.concurrency.lock();
-        let remembered = functions.len() <= KNOWN_MAX;
-        let Some(known) = functions.get_mut(&self.function) else { return };
+        let remembered = functions.known.len() <= KNOWN_MAX;
+        let Some(known) = functions.known.get_mut(&self.function) else { return };
         known.taken = known.taken.saturating_sub(1);
         known.running = known.running.saturating_sub(u32::from(self.used));
         // At zero nothing would ever come again that could say otherwise.
         let limited = matches!(known.most, Most::At(most) if most > 0);
         if known.taken == 0 && !(limited && remembered) {
-            functions.remove(&self.function);
+            functions.known.remove(&self.function);
         }
     }
 }
@@ -165,7 +209,25 @@ mod tests {
             let mut place = concurrency.take(&acme(), "f").unwrap();
             assert_eq!(place.enter(most), most.is_none());
             drop(place);
-            assert!(concurrency.lock().is_empty());
+            assert!(concurrency.lock().known.is_empty() && concurrency.lock().passed.is_empty());
         }
+    }
+
+    /// Whoever comes later waits behind one that was passed over, until the backlog is looked at again.
+    #[test]
+    fn a_place_that_somebody_waits_for_is_not_taken_by_one_that_comes_later() {
+        let concurrency = Concurrency::default();
+        let begin = || concurrency.begin(&acme(), "f", Some(1));
+        let first = begin().unwrap();
+        assert!(begin().is_none(), "one runs");
+        assert!(first.leave(), "one waits for it");
+        assert!(begin().is_none(), "it is the other's");
+        concurrency.look_again(|_| false);
+        let second = begin().unwrap();
+        assert!(!concurrency.has_room(&acme(), "f"), "one that waits is passed over");
+        concurrency.look_again(|tenant| *tenant == acme());
+        assert!(second.leave(), "that look has left it out");
+        concurrency.look_again(|_| false);
+        assert!(!begin().unwrap().leave());
     }
 }

@@ -67,12 +67,8 @@ impl Direct {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None` where the run has to take its turn. So has every run of a function that may have only so many: those that
-    /// wait for a place are not looked at all the time.
+    /// `None` where the run has to take its turn.
     pub(crate) fn reserve(&self, start: &StartExecution) -> Option<Reserved> {
-        if start.start.max_concurrent.is_some() {
-            return None;
-        }
         let open = self.lock().clone()?;
         if !open.is_quiet.load(Ordering::Acquire) {
             return None;
@@ -81,8 +77,8 @@ impl Direct {
         let fence = open.workshop.authority.fence(engine.now())?;
         let tenant = &start.context.tenant_id;
         let slot = open.slots.occupy(tenant)?;
-        let mut place = open.workshop.concurrency.take(tenant, &start.start.function)?;
-        place.enter(None).then(|| Reserved { open: open.clone(), slot, place, fence })
+        let place = open.workshop.concurrency.begin(tenant, &start.start.function, start.start.max_concurrent)?;
+        Some(Reserved { open, slot, place, fence })
     }
 }
 
@@ -175,7 +171,11 @@ impl First {
             if let Some(prepared) = prepared {
                 invocation.go_on(&request_id, prepared).await;
             }
-            drop(held);
+            let (slot, place) = held;
+            drop(slot);
+            if place.leave() {
+                invocation.executions.engine().wake().dispatch.notify_one();
+            }
         });
     }
 }

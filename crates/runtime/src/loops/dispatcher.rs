@@ -70,8 +70,7 @@ impl Workshop {
                 let Self { executions, authority, handlers, .. } = self;
                 let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
                 invocation::run(work).await;
-                drop(place);
-                if most.is_some() {
+                if place.leave() {
                     engine.wake().dispatch.notify_one();
                 }
             }

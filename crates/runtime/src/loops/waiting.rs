@@ -175,6 +175,9 @@ impl Waiting {
         // A look that goes on behind the end of the last one leaves out the tenants before.
         self.stale = self.next.is_some();
         self.resting.retain(|_, until| began < *until);
+        if self.next.is_none() {
+            self.concurrency.look_again(|tenant| self.resting.contains_key(tenant));
+        }
         let mut tenants = 0;
         while self.known.len() < ROWS_MAX {
             let each = if self.known.len() < ROWS_MAX / 2 { EACH } else { 1 };

@@ -177,7 +177,12 @@ impl Serverless {
             }
             other => engine_error(other),
         })?;
-        Ok((self.answer(ctx, checked.mode, &run_id).await?, created))
+        let mut record = self.answer(ctx, checked.mode, &run_id).await?;
+        if created && checked.mode == InvocationMode::Async {
+            // What was accepted, however far it is by now: callers may count on that.
+            (record.status, record.timestamps.started_at) = (InvocationStatus::Queued, None);
+        }
+        Ok((record, created))
     }
 
     /// The run as it is now; a synchronous caller gets it when it has ended or waits.

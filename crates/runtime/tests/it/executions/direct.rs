@@ -101,14 +101,32 @@ fn without_a_slot_a_run_takes_its_turn_and_overtakes_nobody() {
 }
 
 #[test]
-fn a_function_that_may_have_only_so_many_goes_through_the_backlog() {
+fn a_function_that_may_have_only_so_many_is_begun_at_once_while_nobody_waits_for_it() {
     let (world, functions, node) = quiet(43, 4);
     let spec = FunctionSpec { max_concurrent: Some(1), ..FunctionSpec::new(Reach::InProcess) };
     let end = held(&world, &functions, &spec);
-    let begun = start(&world, &node, "f", None, "{}").unwrap();
-    assert!(!is_direct(&world, &begun.run_id));
+    let runs: Vec<_> = (0..3)
+        .map(|_| {
+            world.pass_ms(2);
+            start(&world, &node, "f", None, "{}").unwrap().run_id
+        })
+        .collect();
+    assert!(is_direct(&world, &runs[0]));
+    for run in &runs[1..] {
+        assert_eq!(types(&world, run), STARTED[..4], "one runs, and it waits");
+    }
+    world.pass(Duration::from_secs(1));
+    assert_eq!(functions.invocations(), 1);
     end.send_replace(true);
-    assert_eq!(wait(&world, &node, &begun.run_id).status, ExecutionStatus::Succeeded);
+    for run in &runs {
+        assert_eq!(wait(&world, &node, run).status, ExecutionStatus::Succeeded);
+        assert_eq!(is_direct(&world, run), *run == runs[0]);
+    }
+    let invoked: Vec<_> = world.log().into_iter().filter(|event| event.event_type == "HandlerInvoked").collect();
+    assert_eq!(invoked.iter().map(|event| &event.run_id).collect::<Vec<_>>(), runs.iter().collect::<Vec<_>>());
+    world.pass(Duration::from_secs(1));
+    let last = start(&world, &node, "f", None, "{}").unwrap();
+    assert!(is_direct(&world, &last.run_id), "nobody waits any more");
 }
 
 #[test]
