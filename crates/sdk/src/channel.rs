@@ -49,6 +49,8 @@ struct Shared {
     waiting: HashMap<u32, oneshot::Sender<Answer>>,
     /// Who sends them.
     sender: Option<Waker>,
+    /// The sender has let others go first.
+    has_yielded: bool,
     /// Why the channel is over.
     ended: Option<String>,
 }
@@ -173,6 +175,13 @@ impl Stream for Outgoing {
             }
             if shared.out.is_empty() {
                 shared.sender = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            // Answers come many at a time, and so do the next calls: whoever is about to make one goes first, and all of
+            // them leave in one write.
+            shared.has_yielded = !shared.has_yielded;
+            if shared.has_yielded {
+                cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
             Poll::Ready(Some(Ok(std::mem::take(&mut shared.out))))
