@@ -9,6 +9,7 @@ mod blocked;
 mod bulk;
 mod control;
 mod list;
+mod quota;
 mod record;
 mod registry;
 mod start;
@@ -102,11 +103,12 @@ type Answer<T> = Result<T, RuntimeErrorPayload>;
 pub struct Serverless {
     executions: Executions,
     platform: Arc<Platform>,
+    quotas: quota::Quotas,
 }
 
 impl Serverless {
     pub fn new(executions: Executions, platform: Platform) -> Self {
-        Self { executions, platform: Arc::new(platform) }
+        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default() }
     }
 
     fn engine(&self) -> &Engine {

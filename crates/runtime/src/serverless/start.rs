@@ -100,10 +100,14 @@ impl Serverless {
 
     /// Runs that are queued or running; those that wait hold no place.
     pub(super) async fn check_quota(&self, ctx: &SecurityContext, policy: &TenantRuntimePolicy) -> Answer<()> {
+        let (most, now) = (policy.quotas.max_concurrent_executions, self.engine().clock().elapsed());
+        if self.quotas.admit(&ctx.tenant, most, now) {
+            return Ok(());
+        }
         let counts = self.engine().store().count_by_visible(&ctx.tenant, None).await.map_err(store_error)?;
         let busy = counts.iter().filter(|(status, _)| !is_settled(*status)).map(|(_, count)| count).sum::<u64>();
-        let most = policy.quotas.max_concurrent_executions;
         if busy < most {
+            self.quotas.counted(&ctx.tenant, busy, now);
             return Ok(());
         }
         let failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
