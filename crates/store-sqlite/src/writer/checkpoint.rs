@@ -8,7 +8,7 @@ use rusqlite::Connection;
 /// Pages in the log that are not in the file yet: worth copying when nobody waits, and when somebody does. Copying late
 /// is cheaper in all, because a page that changed many times is copied once.
 const PAGES_WHEN_IDLE: i64 = 1_000;
-const PAGES_WHEN_BUSY: i64 = 4_000;
+const PAGES_WHEN_BUSY: i64 = 8_000;
 /// A log of this many pages (64 MB) has been held back by readers; then the writer waits a moment for them, so that it
 /// can start over at the log's beginning.
 const PAGES_RESTART: i64 = 16_000;
