@@ -19,6 +19,7 @@ mod backup;
 mod codec;
 mod config;
 mod error;
+mod kept;
 mod lock;
 mod open;
 mod reader;

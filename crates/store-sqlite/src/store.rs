@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::config::Config;
 use crate::error::{Fault, unavailable};
+use crate::kept::Kept;
 use crate::reader::Readers;
 use crate::stats::{Counters, Stats};
 use crate::tail::Tail;
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     pub(crate) readers: Readers,
     pub(crate) queue: Arc<Queue>,
     pub(crate) tail: Arc<Tail>,
+    pub(crate) kept: Arc<Kept>,
     counters: Arc<Counters>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The folder of an ephemeral store goes after everything in it is closed.
@@ -71,7 +73,7 @@ impl SqliteStore {
         let path = config.data_dir.join(DATABASE_FILE);
         let queue = Arc::new(Queue::new(config.queue_jobs_max, config.queue_bytes_max));
         let counters = Arc::new(Counters::default());
-        let tail = Arc::new(Tail::default());
+        let (tail, kept) = (Arc::new(Tail::default()), Arc::new(Kept::default()));
         let (readers, reader_threads) = Readers::start(&path, config.readers)?;
         let writer = Writer {
             conn: opened.conn,
@@ -81,6 +83,7 @@ impl SqliteStore {
             sabotage: opened.sabotage,
             counters: counters.clone(),
             tail: tail.clone(),
+            kept: kept.clone(),
             group_commit: config.group_commit,
             readers: reader_threads,
             lock: opened.lock,
@@ -95,6 +98,7 @@ impl SqliteStore {
             readers,
             queue,
             tail,
+            kept,
             counters,
             writer: Mutex::new(Some(thread)),
             _folder: folder,

@@ -21,6 +21,7 @@ use servo_model::limits::Limits;
 use servo_store::{Error, Result, TimeSource};
 
 use crate::error::{Fault, Reach, corrupt, judge, os_error, unavailable};
+use crate::kept::Kept;
 use crate::lock::Lock;
 use crate::open::BUSY_TIMEOUT;
 use crate::sabotage::Sabotage;
@@ -49,6 +50,7 @@ pub(crate) struct Writer {
     pub(crate) sabotage: Sabotage,
     pub(crate) counters: Arc<Counters>,
     pub(crate) tail: Arc<Tail>,
+    pub(crate) kept: Arc<Kept>,
     pub(crate) group_commit: bool,
     /// The threads that read; they end before the file is closed.
     pub(crate) readers: Vec<JoinHandle<()>>,
@@ -135,6 +137,7 @@ impl Writer {
             Sabotage::dawdle();
             let _ = self.execute("COMMIT");
             self.tail.clear();
+            self.kept.settle();
             return Duration::ZERO;
         }
         let start = Instant::now();
@@ -154,6 +157,7 @@ impl Writer {
         let took = start.elapsed();
         self.counters.committed();
         self.tail.grow(grown);
+        self.kept.settle();
         answer(jobs, outcomes);
         took
     }

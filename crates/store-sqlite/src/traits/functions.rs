@@ -16,7 +16,12 @@ impl RegistryStore for SqliteStore {
         let publication = Publication::of(document)?;
         let (tenant, name) = (tenant.clone(), name.clone());
         let nature = Nature { bytes: publication.document.len(), may_fail_late: false };
-        self.write(nature, move |tx| registry::put(tx, tenant, name, publication)).await
+        let kept = self.inner.kept.clone();
+        self.write(nature, move |tx| {
+            kept.change();
+            registry::put(tx, tenant, name, publication)
+        })
+        .await
     }
 
     async fn get_function(
@@ -25,8 +30,17 @@ impl RegistryStore for SqliteStore {
         name: &FunctionName,
         version: Option<u64>,
     ) -> Result<Option<FunctionVersion>> {
+        let key = (tenant.clone(), name.clone(), version);
+        let generation = match self.inner.kept.get(&key) {
+            Ok(found) => return self.check_open().map(|()| Some(found)),
+            Err(generation) => generation,
+        };
         let (tenant, name) = (tenant.clone(), name.clone());
-        self.read(move |conn| registry::get(conn, &tenant, &name, version)).await
+        let found = self.read(move |conn| registry::get(conn, &tenant, &name, version)).await?;
+        if let Some(found) = &found {
+            self.inner.kept.keep(key, found, generation);
+        }
+        Ok(found)
     }
 
     async fn list_functions(
@@ -52,7 +66,12 @@ impl RegistryStore for SqliteStore {
 
     async fn remove_function(&self, tenant: &TenantId, name: &FunctionName) -> Result<()> {
         let (tenant, name) = (tenant.clone(), name.clone());
-        self.write(Nature::SMALL, move |tx| registry::remove(tx.conn, &tenant, &name)).await
+        let kept = self.inner.kept.clone();
+        self.write(Nature::SMALL, move |tx| {
+            kept.change();
+            registry::remove(tx.conn, &tenant, &name)
+        })
+        .await
     }
 
     async fn put_alias(
