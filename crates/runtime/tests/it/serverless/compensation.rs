@@ -276,7 +276,7 @@ fn a_handler_of_either_kind_is_a_run_of_its_own() {
 fn the_caller_is_known_wherever_its_run_goes() {
     let bed = Bed::new(28);
     let (undo, _) = handler(&bed, "rollback", true);
-    let callee = bed.entrypoint(FUNCTION, "callee", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let callee = bed.function("callee", |_| async move { Ok("{}".to_owned()) });
     let address = bed.entrypoint(
         WORKFLOW,
         "caller",
