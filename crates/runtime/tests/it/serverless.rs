@@ -7,6 +7,7 @@ mod calls;
 mod compensation;
 mod crashes;
 mod lifecycle;
+mod overload;
 mod owners;
 mod published;
 mod records;
