@@ -12,5 +12,5 @@ mod owners;
 mod published;
 mod records;
 mod starts;
-mod support;
+pub(crate) mod support;
 mod workflows;
