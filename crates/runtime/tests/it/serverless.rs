@@ -6,6 +6,8 @@ mod caching;
 mod calls;
 mod compensation;
 mod crashes;
+mod endings;
+mod functions;
 mod lifecycle;
 mod overload;
 mod owners;
