@@ -1,5 +1,6 @@
 //! Crashes: at random moments, at named points, and of the authority's holder.
 
+mod campaign;
 mod check;
 mod executions;
 mod kill;
