@@ -7,3 +7,4 @@ mod kill;
 mod pause;
 mod points;
 mod postgres;
+mod rolling;

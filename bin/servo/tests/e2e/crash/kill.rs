@@ -43,7 +43,7 @@ async fn campaign(seed: u64, kills: usize, runs: usize, sabotage: Option<&str>) 
 }
 
 /// Starts runs one after the other, each until it is acknowledged.
-async fn run(mut client: Client, ledger: Arc<Mutex<Ledger>>, unknown: Arc<AtomicUsize>) {
+pub(super) async fn run(mut client: Client, ledger: Arc<Mutex<Ledger>>, unknown: Arc<AtomicUsize>) {
     let api = Api::new();
     while let Some(number) = client.next() {
         let request_id = format!("request-{number}");
