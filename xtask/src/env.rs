@@ -11,6 +11,7 @@
 //! | `SERVO_TEST_NATS_SERVER` | path of the `nats-server` program |
 //! | `SERVO_TEST_PYTHON` | Python with AWS's own packages, see `peers.rs` |
 //! | `SERVO_TEST_NODE` | Node for AWS's JavaScript SDK |
+//! | `SERVO_TEST_PREVIOUS` | optional: the `servo` program of an earlier release, to change to and fro with |
 //! | `SERVO_TEST_NODE_DIR` | the folder that holds `node_modules` with that SDK |
 
 mod account;

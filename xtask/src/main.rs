@@ -20,7 +20,7 @@ usage: cargo xtask COMMAND
   test [--lane fast|full] [-- NEXTEST ARGS]   install what is missing, check and test everything
   layers                                      dependency direction, lints and features of every crate
   tidy                                        file headers, sizes, banned words, error pages, schemas
-  crash [--full | --percent N] [-- NEXTEST ARGS]
+  crash [--full | --percent N] [--previous PATH] [-- NEXTEST ARGS]
                                               crash and power-cut campaign, on a disk that really syncs
   bench [ARGS]                                measure, on a disk that really syncs
   bench compare [--quick] [--json] [PART]     the same beside Restate and dbos, which it installs and builds

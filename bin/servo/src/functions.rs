@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use servo_adapter::{CapturedLine, LineSink};
+use servo_adapter::{CapturedLine, LineSink, WorkerWatch};
 use servo_adapter_lambda::{LambdaHandlers, Settings, WorkerCommand};
 use servo_adapter_starlark::Starlark;
 use servo_cli::{Failure, exit};
+use servo_model::contract::RuntimeEvent;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunId, TenantId};
 use servo_runtime::{Clock, Runtime, SystemClock, Tasks};
@@ -20,6 +21,8 @@ use tokio::sync::mpsc;
 
 /// Lines that wait to be stored; further ones are dropped, because a talkative handler must not stop the server.
 const LINES_WAITING_MAX: usize = 10_000;
+/// Facts about workers that wait to be recorded.
+const NEWS_WAITING_MAX: usize = 1_000;
 /// Lines stored together.
 const LINES_TOGETHER: usize = 500;
 
@@ -30,6 +33,8 @@ pub(crate) struct Functions {
     pub(crate) handlers: Arc<LambdaHandlers>,
     pub(crate) starlark: Arc<Starlark>,
     lines: mpsc::Receiver<CapturedLine>,
+    /// About workers.
+    news: mpsc::Receiver<RuntimeEvent>,
 }
 
 /// Hands lines over without waiting.
@@ -43,6 +48,17 @@ impl LineSink for Sink {
     }
 }
 
+/// The same for what is seen of workers.
+struct News(mpsc::Sender<RuntimeEvent>);
+
+impl WorkerWatch for News {
+    fn note(&self, event: RuntimeEvent) {
+        if self.0.try_send(event).is_err() {
+            tracing::debug!("news of a worker were dropped: more come than can be recorded");
+        }
+    }
+}
+
 impl Functions {
     pub(crate) fn new(
         config: &Config,
@@ -51,6 +67,7 @@ impl Functions {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Failure> {
         let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
+        let (sender_of_news, news) = mpsc::channel(NEWS_WAITING_MAX);
         let sink: Arc<dyn LineSink> = Arc::new(Sink(sender));
         let starlark = crate::code::starlark(&config.serverless, sink.clone(), clock)?;
         let FunctionsConfig { listen_ip, addresses } = &config.functions;
@@ -68,19 +85,21 @@ impl Functions {
             // Deadlines are told to programs that read the real clock.
             now: Arc::new(|| SystemClock.now()),
             lines: sink.clone(),
+            watch: Arc::new(News(sender_of_news)),
             api_url: format!("{scheme}://{}", reachable(address)),
             place: config.runtime.place.clone(),
             environment: environment.collect(),
             settings,
         });
         let handlers = handlers.map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
-        Ok(Self { handlers: Arc::new(handlers), starlark, lines })
+        Ok(Self { handlers: Arc::new(handlers), starlark, lines, news })
     }
 
     /// Stores lines from now on, and opens the addresses of functions whose workers ask for work.
     pub(crate) async fn begin(self, runtime: &Runtime, tasks: &Tasks) -> Result<Arc<LambdaHandlers>, Failure> {
         let store = runtime.engine().store().clone();
         tasks.spawn("lines", keep_lines(self.lines, store.clone()));
+        tasks.spawn("news", record_news(self.news, runtime.clone()));
         let host = Host(self.handlers.clone());
         let mut after = None;
         loop {
@@ -136,6 +155,13 @@ impl FunctionHost for Host {
 
     fn awaited_worker(&self, tenant: &TenantId, run_id: &RunId) -> Option<String> {
         self.0.awaited_worker(tenant, run_id)
+    }
+}
+
+/// Records which workers are silent, and which are heard again.
+async fn record_news(mut news: mpsc::Receiver<RuntimeEvent>, runtime: Runtime) {
+    while let Some(event) = news.recv().await {
+        runtime.note(event).await;
     }
 }
 

@@ -201,8 +201,7 @@ impl LambdaHandlers {
         if hubs.len() >= max {
             return Err(Error::Full { what: "functions with workers", max, setting: "functions_max" });
         }
-        let (settings, now) = (self.parts.settings.clone(), self.parts.now.clone());
-        let hub = Arc::new(Hub::new(tenant.clone(), function.to_owned(), settings, now));
+        let hub = Arc::new(Hub::new(tenant.clone(), function.to_owned(), &self.parts));
         hubs.insert(key, hub.clone());
         Ok(hub)
     }

@@ -23,5 +23,5 @@ pub use in_process::InProcessHandler;
 pub use port::{WorkerKind, WorkerView};
 pub use settings::{Error, NowFn, Parts, Settings};
 pub use supervise::command::WorkerCommand;
-// Lines are the same for every adapter; who uses this one need not know where they are declared.
-pub use servo_adapter::{CapturedLine, LineSink, Source};
+// The same for every adapter; who uses this one need not know where they are declared.
+pub use servo_adapter::{CapturedLine, LineSink, Source, WorkerWatch};

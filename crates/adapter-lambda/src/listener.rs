@@ -23,6 +23,8 @@ const HEADERS_MAX: usize = 64;
 /// After an error of `accept` (usually: no file descriptors), the next try needs a moment.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+static NEWEST: AtomicU64 = AtomicU64::new(0);
+
 /// One connection, as requests on it see it.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -32,8 +34,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     fn new() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self { id: LAST.fetch_add(1, Ordering::Relaxed), heard: AtomicBool::new(false) }
+        Self { id: NEWEST.fetch_add(1, Ordering::Relaxed) + 1, heard: AtomicBool::new(false) }
+    }
+
+    /// The id of the newest one of this process.
+    pub(crate) fn newest() -> u64 {
+        NEWEST.load(Ordering::Relaxed)
     }
 
     pub(crate) fn hear(&self) {

@@ -14,6 +14,8 @@ pub(crate) type PortId = u64;
 
 /// Invocations that a port remembers, to tell whose lines are whose.
 const RECENT_MAX: usize = 64;
+/// Silent workers that a port remembers, to tell when they are heard again.
+const SILENT_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,6 +46,16 @@ pub struct WorkerView {
     pub last_exit: Option<String>,
 }
 
+/// A worker that was not heard when it should have been.
+#[derive(Debug)]
+pub(crate) struct Silent {
+    /// The call that it has.
+    pub(crate) request_id: Option<String>,
+    pub(crate) connection: Option<u64>,
+    /// Of all connections at that time.
+    pub(crate) newest_connection: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) kind: WorkerKind,
@@ -56,6 +68,8 @@ pub(crate) struct Port {
     pub(crate) abandoned: Option<Instant>,
     /// The latest calls handed out here, oldest first.
     pub(crate) recent: VecDeque<(String, RunId)>,
+    /// The longest silent first.
+    pub(crate) silent: VecDeque<Silent>,
     pub(crate) restarts: u64,
     pub(crate) last_exit: Option<String>,
     /// Wakes who waits for this port's worker to be idle or stuck.
@@ -72,6 +86,7 @@ impl Port {
             draining: false,
             abandoned: None,
             recent: VecDeque::new(),
+            silent: VecDeque::new(),
             restarts: 0,
             last_exit: None,
             changed: Arc::default(),
@@ -88,6 +103,13 @@ impl Port {
             self.recent.pop_front();
         }
         self.recent.push_back((request_id.to_owned(), run_id.clone()));
+    }
+
+    pub(crate) fn put_silent(&mut self, silent: Silent) {
+        if self.silent.len() == SILENT_MAX {
+            self.silent.pop_front();
+        }
+        self.silent.push_back(silent);
     }
 
     /// A new process begins here.

@@ -4,20 +4,21 @@
 //! comes later is not known any more. No lock is held across an await.
 
 mod ports;
+mod silence;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
-use servo_adapter::{HandlerCall, HandlerFailure};
+use servo_adapter::{HandlerCall, HandlerFailure, WorkerWatch};
 use servo_model::{RunId, TenantId, Timestamp};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::failure;
 use crate::port::{Port, PortId, WorkerKind};
-use crate::settings::{NowFn, Settings};
+use crate::settings::{NowFn, Parts, Settings};
 
 pub(crate) type Answer = Result<String, HandlerFailure>;
 
@@ -26,6 +27,7 @@ pub(crate) struct Hub {
     pub(crate) function: String,
     pub(crate) settings: Settings,
     now: NowFn,
+    watch: Arc<dyn WorkerWatch>,
     state: Mutex<State>,
     /// A call came.
     asked: Notify,
@@ -82,8 +84,9 @@ enum Take {
 }
 
 impl Hub {
-    pub(crate) fn new(tenant: TenantId, function: String, settings: Settings, now: NowFn) -> Self {
-        Self { tenant, function, settings, now, state: Mutex::default(), asked: Notify::new() }
+    pub(crate) fn new(tenant: TenantId, function: String, parts: &Parts) -> Self {
+        let (settings, now, watch) = (parts.settings.clone(), parts.now.clone(), parts.watch.clone());
+        Self { tenant, function, settings, now, watch, state: Mutex::default(), asked: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -154,6 +157,7 @@ impl Hub {
     /// The next call for a worker at this port; waits until there is one. `connection` is the one whose end would mean that
     /// the worker is gone.
     pub(crate) async fn next(&self, port: PortId, connection: Option<u64>) -> Handed {
+        self.heard_asking(port, connection);
         let _polling = Polling::begin(self, port);
         loop {
             let mut asked = std::pin::pin!(self.asked.notified());
@@ -192,6 +196,7 @@ impl Hub {
 
     /// Whether somebody still waits for this answer.
     pub(crate) fn answer(&self, port: PortId, request_id: &str, answer: Answer) -> bool {
+        self.heard_answering(port, request_id);
         let mut state = self.state();
         if let Some(port) = state.ports.get_mut(&port) {
             port.abandoned = None;
@@ -221,12 +226,16 @@ impl Hub {
 
     /// Fails those of the calls that are still not answered.
     pub(crate) fn give_up(&self, lost: &[Outstanding], error: &HandlerFailure) {
-        let mut state = self.state();
         for Outstanding { request_id, ticket } in lost {
+            let mut state = self.state();
             if state.taken.get(request_id).is_some_and(|taken| taken.ticket == *ticket)
                 && let Some(taken) = state.taken.remove(request_id)
             {
                 state.changed(taken.port);
+                drop(state);
+                if taken.connection.is_some() {
+                    self.stalled_with(&taken, request_id, "closed its connection before it answered");
+                }
                 // Nobody waits: the call was dropped at the same moment.
                 let _ = taken.reply.send(Err(error.clone()));
             }
@@ -262,6 +271,11 @@ impl Hub {
                 port.abandoned = port.abandoned.max(Some(taken.deadline));
             }
             state.changed(taken.port);
+            drop(state);
+            // Otherwise nobody wanted the answer any more, which is not the worker's fault.
+            if taken.deadline <= Instant::now() {
+                self.stalled_with(&taken, request_id, "did not answer in time");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_adapter::LineSink;
+use servo_adapter::{LineSink, WorkerWatch};
 use servo_model::Timestamp;
 use servo_model::function::Place;
 
@@ -21,6 +21,8 @@ pub struct Parts {
     pub now: NowFn,
     /// Where lines of supervised workers go.
     pub lines: Arc<dyn LineSink>,
+    /// Told which workers are silent.
+    pub watch: Arc<dyn WorkerWatch>,
     /// The server's API, as `http://host:port`: workers checkpoint there.
     pub api_url: String,
     pub place: Place,

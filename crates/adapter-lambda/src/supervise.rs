@@ -86,6 +86,7 @@ impl Supervised {
                     }
                     let function = &self.hub.function;
                     tracing::warn!(%function, how, delay_ms = delay.as_millis(), "a worker ended and is started again");
+                    self.hub.stalled(self.port, &how);
                     self.hub.with_port(self.port, |port| port.last_exit = Some(how));
                     if self.stop.run_until_cancelled(tasks::sleep(delay)).await.is_none() {
                         return;

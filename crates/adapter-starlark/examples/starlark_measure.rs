@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use servo_adapter::{CapturedLine, HandlerCall, Handlers as _, LineSink};
 use servo_adapter_starlark::{NoSecrets, Parts, Settings, Starlark};
 use servo_model::function::{Code, FunctionSpec, Reach};
-use servo_model::invocation::RetryRule;
+use servo_model::invocation::{Checkpointing, RetryRule};
 use servo_model::{RunId, TenantId, Timestamp};
 
 struct NoLines;
@@ -23,6 +23,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
         memory_mb: 128,
         cpu_milli: 200,
         retry: RetryRule::never(),
+        checkpointing: Checkpointing::Automatic,
     };
     Ok(HandlerCall {
         tenant: TenantId::default_tenant(),

@@ -123,6 +123,7 @@ impl<'a> Conversation<'a> {
             durable: self.call.spec.durable,
             seed,
             retry: self.code.retry.clone(),
+            checkpointing: self.code.checkpointing,
             cpu_ms: self.cpu_ms,
             output_bytes_max: settings.output_bytes_max.min(ANSWER_BYTES_MAX),
             log_bytes_max: settings.log_bytes_max,

@@ -13,10 +13,11 @@ pub(crate) enum Resource {
 mod linux {
     use super::{Resource, io};
 
+    /// How the system's library spells the name of a limit.
     #[cfg(target_env = "gnu")]
-    type Name = libc::__rlimit_resource_t;
+    pub(crate) type Name = libc::__rlimit_resource_t;
     #[cfg(not(target_env = "gnu"))]
-    type Name = libc::c_int;
+    pub(crate) type Name = libc::c_int;
 
     fn name(resource: Resource) -> Name {
         match resource {
@@ -45,7 +46,7 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{hard, set};
+pub(crate) use linux::{Name, hard, set};
 
 /// Without limits there are no children; a child says so before it takes any source.
 #[cfg(not(target_os = "linux"))]

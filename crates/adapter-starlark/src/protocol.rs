@@ -2,7 +2,7 @@
 //! front. The body keeps payloads out of the head, so that they are neither escaped nor parsed on the way.
 
 use serde::{Deserialize, Serialize};
-use servo_model::invocation::RetryRule;
+use servo_model::invocation::{Checkpointing, RetryRule};
 use servo_model::operation::ErrorObject;
 
 /// The two lengths in front of a frame, little-endian.
@@ -52,6 +52,7 @@ pub(crate) struct CallHead {
     /// Where replay-safe numbers come from: the execution, or for a plain function its request.
     pub(crate) seed: String,
     pub(crate) retry: RetryRule,
+    pub(crate) checkpointing: Checkpointing,
     pub(crate) cpu_ms: u64,
     pub(crate) output_bytes_max: usize,
     pub(crate) log_bytes_max: usize,

@@ -7,6 +7,7 @@ mod context;
 pub mod handler;
 mod lines;
 pub mod mock;
+mod watch;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -16,6 +17,7 @@ use servo_model::{RunId, StepId, TenantId};
 pub use context::AttemptContext;
 pub use handler::{DurableService, FailureKind, HandlerCall, HandlerFailure, Handlers, Reply, Usage};
 pub use lines::{CapturedLine, LineSink, Source};
+pub use watch::WorkerWatch;
 
 /// One attempt to execute.
 #[derive(Debug, Clone)]

@@ -51,6 +51,8 @@ pub struct Code {
     pub cpu_milli: u64,
     /// How steps are tried again unless they say so themselves.
     pub retry: crate::invocation::RetryRule,
+    /// Where the steps of a workflow are recorded.
+    pub checkpointing: crate::invocation::Checkpointing,
 }
 
 fn yes() -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use servo_machine::{OverloadPolicy, Policy};
 use servo_model::TenantId;
+use servo_model::event::ExecutionStarted;
 use servo_model::function::Place;
 use servo_model::limits::Limits;
 
@@ -82,6 +83,12 @@ impl RuntimeConfig {
         let overload = &self.overload;
         overload.plans.get(plan).or_else(|| overload.tenants.get(tenant)).unwrap_or(&overload.default)
     }
+
+    /// The same for an execution: of its entrypoint, else as for a plan of its function's name.
+    pub(crate) fn overload_of(&self, tenant: &str, start: &ExecutionStarted) -> &OverloadRule {
+        let own = start.entrypoint.as_ref().and_then(|pin| self.overload.entrypoints.get(&pin.address));
+        own.unwrap_or_else(|| self.overload_for(tenant, &start.function))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -90,6 +97,8 @@ pub struct OverloadConfig {
     pub default: OverloadRule,
     pub tenants: BTreeMap<String, OverloadRule>,
     pub plans: BTreeMap<String, OverloadRule>,
+    /// By address.
+    pub entrypoints: BTreeMap<String, OverloadRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

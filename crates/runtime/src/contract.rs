@@ -1,5 +1,7 @@
 //! The runtime contract over a store: the same commands, events and snapshot whether a server is running or not.
 
+mod view;
+
 use std::sync::Arc;
 
 use servo_model::contract::{
@@ -10,12 +12,14 @@ use servo_model::{Invalid, RunId, TenantId, Timestamp};
 use servo_store::relay::CursorRow;
 use servo_store::{
     Append, AuthorityChange, AuthorityRow, DispatchChange, Expected, Fence, NewEvent, Position, Scope, Store,
-    StoredEvent, StreamAppend,
+    StreamAppend,
 };
 
 use crate::engine::Error;
 use crate::ids::Ids;
 use crate::loops::replay;
+
+pub use view::view;
 
 /// Events counted as pending in a snapshot, at most: the count is for people, and counting on would take time.
 const PENDING_MAX: u64 = 1_000_000;
@@ -261,39 +265,6 @@ impl Contract {
         let page = self.store.read_log(after, limit).await?;
         let events = page.events.iter().flat_map(view).collect();
         Ok((events, page.next))
-    }
-}
-
-/// A recorded event in the contract's words.
-pub fn view(stored: &StoredEvent) -> Vec<RuntimeEvent> {
-    let Ok(event) = stored.decode() else { return Vec::new() };
-    let request = |step: &servo_model::StepId, attempt: u32| format!("{}/{step}/{attempt}", stored.run_id);
-    let worker = || stored.emitted_by.clone();
-    match event.body {
-        EventBody::Runtime(event) => vec![event],
-        EventBody::RunQueued(queued) if queued.approval_required => vec![RuntimeEvent::RunBlockedOnUser {
-            owner: stored.run_id.to_string(),
-            reason: "waits for approval".to_owned(),
-        }],
-        EventBody::StepStarted(started) => {
-            let request_id = request(&started.step_id, started.logical_attempt_id);
-            vec![
-                RuntimeEvent::DispatchNotified { request_id: request_id.clone(), channel: worker() },
-                crate::loops::attempt::assigned(&stored.emitted_by, &request_id),
-            ]
-        }
-        EventBody::StepTakenOver(taken) => {
-            let task_id = request(&taken.step_id, taken.logical_attempt_id);
-            vec![RuntimeEvent::WorkerAssigned { worker: worker(), task_id }]
-        }
-        EventBody::StepCompleted(done) => {
-            vec![RuntimeEvent::DispatchDelivered { request_id: request(&done.step_id, done.logical_attempt_id) }]
-        }
-        EventBody::StepFailed(failed) => vec![RuntimeEvent::DispatchFailed {
-            request_id: request(&failed.step_id, failed.logical_attempt_id),
-            reason: failed.error.code,
-        }],
-        _ => Vec::new(),
     }
 }
 

@@ -125,6 +125,7 @@ fn code_spec(entrypoint: &Entrypoint, kind: EntrypointType, language: &str, sour
             memory_mb: traits.limits.memory_mb(),
             cpu_milli,
             retry: traits.retry.rule(),
+            checkpointing: traits.workflow.as_ref().map(|own| own.checkpointing.strategy).unwrap_or_default(),
         }),
         durable: kind == EntrypointType::Workflow,
         execution_timeout_seconds: EXECUTION_SECONDS_MAX,

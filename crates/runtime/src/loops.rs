@@ -25,6 +25,7 @@ pub(crate) mod waiting;
 
 use std::time::Duration;
 
+use servo_store::Position;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
@@ -54,4 +55,18 @@ pub(crate) async fn gather(engine: &Engine) {
         () = engine.shutdown().triggered() => {}
         () = engine.clock().sleep(GATHER) => {}
     }
+}
+
+/// Where a reader of the log goes on: where it stands, or where its stored cursor says when it begins.
+pub(crate) async fn resume(
+    engine: &Engine,
+    cursor: &str,
+    position: &mut Option<Position>,
+    stored: &mut Option<Position>,
+) -> Result<Position, servo_store::Error> {
+    if let Some(position) = *position {
+        return Ok(position);
+    }
+    *stored = engine.store().cursor(cursor).await?.map(|row| row.position);
+    Ok(*position.insert(stored.unwrap_or(Position::START)))
 }

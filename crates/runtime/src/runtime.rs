@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_adapter::{Adapter, Handlers};
-use servo_model::contract::RuntimeSnapshot;
+use servo_model::contract::{RuntimeEvent, RuntimeSnapshot};
 use servo_store::{Fence, Store};
 
 use crate::bus::Bus;
@@ -121,6 +121,11 @@ impl Runtime {
 
     pub fn owner(&self) -> &str {
         self.authority.owner()
+    }
+
+    /// Records a fact that belongs to no run, such as that a worker is silent. Losing one to a store that is down is no harm.
+    pub async fn note(&self, event: RuntimeEvent) {
+        supervise::note(&self.engine, event).await;
     }
 
     /// Another process appended something: look now instead of at the next poll.

@@ -1,6 +1,7 @@
 //! The console in a real Chromium, over the real binary: what a person does, by mouse and by keyboard.
 
 mod access;
+mod gaps;
 mod journeys;
 mod many;
 mod pages;

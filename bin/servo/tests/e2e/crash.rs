@@ -1,8 +1,10 @@
 //! Crashes: at random moments, at named points, and of the authority's holder.
 
+mod campaign;
 mod check;
 mod executions;
 mod kill;
 mod pause;
 mod points;
 mod postgres;
+mod rolling;

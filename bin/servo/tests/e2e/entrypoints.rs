@@ -223,3 +223,25 @@ async fn hostile_code_ends_only_its_own_run() {
     assert_eq!(location["path"], "$.implementation.code.source", "{refused}");
     assert!(location["line"].is_u64() && location["column"].is_u64(), "{refused}");
 }
+
+/// SR-101: as many checkpoints as the strategy says, and the same result.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checkpoints_are_made_by_strategy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    for (strategy, says, made) in [("automatic", "", 3), ("manual", "ctx.checkpoint()", 1), ("disabled", "", 0)] {
+        let source = format!(
+            "def main(ctx, input):\n    for name in [\"a\", \"b\"]:\n        ctx.step(name, lambda: 1)\n    {says}\n    \
+             return {{\"sum\": ctx.step(\"c\", lambda: 3)}}\n"
+        );
+        let mut document = definition(WORKFLOW, strategy, &source);
+        document["traits"]["workflow"]["checkpointing"]["strategy"] = strategy.into();
+        let address = platform.deploy(&document).await;
+        let record = platform.start(&address, "sync", json!({})).await;
+        assert_eq!((&record["status"], &record["result"]), (&json!("succeeded"), &json!({"sum": 3})), "{record}");
+        let told = platform.timeline(id(&record)).await;
+        let count = told.iter().filter(|event| *event == "checkpoint_created").count();
+        assert_eq!(count, made, "{strategy}: {told:?}");
+    }
+}

@@ -15,9 +15,8 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often to do it: `short` in CI, or the part of `full` that the campaign asks for.
-#[expect(clippy::disallowed_methods, reason = "the campaign's command sets it")]
 pub(crate) fn size(short: usize, full: usize) -> usize {
-    let percent: Option<usize> = std::env::var("SERVO_CRASH_PERCENT").ok().and_then(|text| text.parse().ok());
+    let percent: Option<usize> = optional("SERVO_CRASH_PERCENT").and_then(|text| text.parse().ok());
     percent.map_or(short, |percent| (full * percent / 100).max(short))
 }
 
@@ -25,6 +24,12 @@ pub(crate) fn size(short: usize, full: usize) -> usize {
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test`, which starts the servers"))
+}
+
+/// The same for one that need not be set.
+#[expect(clippy::disallowed_methods, reason = "the campaign's command sets it")]
+pub(crate) fn optional(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Waits until a condition holds, looking again whenever the other side may have moved.

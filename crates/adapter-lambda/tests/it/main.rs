@@ -9,3 +9,4 @@ mod push;
 mod supervise;
 mod support;
 mod versions;
+mod watch;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use reqwest::{Client, Response};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _, Reply};
-use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Parts, Settings, WorkerView};
+use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Parts, Settings, WorkerView, WorkerWatch};
+use servo_model::contract::RuntimeEvent;
 use servo_model::function::{FunctionSpec, Place, Reach};
 use servo_model::{RunId, TenantId, Timestamp};
 use tokio::task::JoinHandle;
@@ -28,6 +29,22 @@ impl LineSink for Lines {
     }
 }
 
+/// What was said about workers.
+#[derive(Default)]
+pub(crate) struct Noted(Mutex<Vec<RuntimeEvent>>);
+
+impl WorkerWatch for Noted {
+    fn note(&self, event: RuntimeEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+impl Noted {
+    pub(crate) fn all(&self) -> Vec<RuntimeEvent> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
 impl Lines {
     pub(crate) fn all(&self) -> Vec<CapturedLine> {
         self.0.lock().unwrap().clone()
@@ -41,6 +58,7 @@ impl Lines {
 pub(crate) struct Fixture {
     pub(crate) handlers: Arc<LambdaHandlers>,
     pub(crate) lines: Arc<Lines>,
+    pub(crate) watch: Arc<Noted>,
     pub(crate) client: Client,
 }
 
@@ -49,10 +67,11 @@ pub(crate) fn fixture() -> Fixture {
 }
 
 pub(crate) fn fixture_with(settings: Settings) -> Fixture {
-    let lines = Arc::new(Lines::default());
+    let (lines, watch) = (Arc::new(Lines::default()), Arc::new(Noted::default()));
     let parts = Parts {
         now: Arc::new(|| Timestamp::from_millis(NOW)),
         lines: lines.clone(),
+        watch: watch.clone(),
         api_url: "http://127.0.0.1:9999".to_owned(),
         place: Place::default(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
@@ -60,7 +79,7 @@ pub(crate) fn fixture_with(settings: Settings) -> Fixture {
     };
     // Building the handlers also sets up the cryptography that the client wants.
     let handlers = Arc::new(LambdaHandlers::new(parts).unwrap());
-    Fixture { handlers, lines, client: Client::builder().no_proxy().build().unwrap() }
+    Fixture { handlers, lines, watch, client: Client::builder().no_proxy().build().unwrap() }
 }
 
 pub(crate) fn tenant() -> TenantId {

@@ -64,6 +64,17 @@ fn headers_of(value: Option<Value<'_>>) -> starlark::Result<Vec<(String, Vec<cra
     dict.iter().map(header).collect()
 }
 
+/// How a step is tried again, where there is a record of its tries.
+fn terms(session: &Session, retry: Option<Value<'_>>, at_most_once: bool) -> starlark::Result<StepTerms> {
+    if session.keeps_nothing() && (at_most_once || given(retry).is_some()) {
+        return Err(wrong(
+            "retry and at_most_once of a step need a record, and this workflow keeps none; it is tried again as a whole by its \
+             own retry policy",
+        ));
+    }
+    Ok(StepTerms { retry: retry_rule(retry, &session.head.retry)?, at_most_once })
+}
+
 #[starlark_module]
 fn methods(builder: &mut MethodsBuilder) {
     fn step<'v>(
@@ -77,7 +88,7 @@ fn methods(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let session = Session::of(eval)?;
-        let terms = StepTerms { retry: retry_rule(retry, &session.head.retry)?, at_most_once };
+        let terms = terms(session, retry, at_most_once)?;
         let arguments = match given(args) {
             Some(args) => items("args", args, eval)?,
             None => Vec::new(),
@@ -87,6 +98,26 @@ fn methods(builder: &mut MethodsBuilder) {
             write_payload(session, "the result of a step", value)
         });
         settle(eval, outcome, catch)
+    }
+
+    fn checkpoint<'v>(
+        #[starlark(this)] _this: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        let session = Session::of(eval)?;
+        if !session.is_durable() {
+            return Err(wrong(
+                "checkpoint works only in workflows: a function keeps nothing; register it as a workflow",
+            ));
+        }
+        if session.is_in_step() {
+            return Err(wrong("checkpoint does not work inside a step; call it in the workflow itself"));
+        }
+        if session.keeps_nothing() {
+            return Err(wrong("this workflow keeps no checkpoints; register it with the strategy `manual`"));
+        }
+        session.flush()?;
+        Ok(NoneType)
     }
 
     fn sleep<'v>(
@@ -257,7 +288,7 @@ fn methods(builder: &mut MethodsBuilder) {
         let timeout_ms = optional_seconds("timeout", timeout)?.map(|seconds| seconds.saturating_mul(1_000));
         let head = HttpHead { method: method.to_owned(), url: url.to_owned(), headers, timeout_ms };
         let outcome = if session.is_durable() && !session.is_in_step() {
-            let terms = StepTerms { retry: retry_rule(retry, &session.head.retry)?, at_most_once: false };
+            let terms = terms(session, retry, false)?;
             let name = text("name", name)?.unwrap_or("http");
             step::run(eval, name, &terms, |_| requests::request(session, head, body.as_bytes()))
         } else {

@@ -28,12 +28,8 @@ pub(crate) fn lock_down() -> Result<(), String> {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use crate::limits::Name;
     use crate::worker::seccomp;
-
-    #[cfg(target_env = "gnu")]
-    type Name = libc::__rlimit_resource_t;
-    #[cfg(not(target_env = "gnu"))]
-    type Name = libc::c_int;
 
     /// Three pipes and two files of the meter, with some room.
     const FILES_MAX: libc::rlim_t = 16;

@@ -36,6 +36,12 @@ impl Op {
         if session.is_in_step() {
             return Err(wrong(format!("{what} does not work inside a step; call it in the workflow itself")));
         }
+        let kept = matches!(kind.0, OperationType::Wait | OperationType::Callback | OperationType::ChainedInvoke);
+        if session.keeps_nothing() && (kept || kind.1 == SubType::Emit) {
+            return Err(wrong(format!(
+                "{what} needs a record, and this workflow keeps none; register it with the strategy `automatic` or `manual`"
+            )));
+        }
         if let Some(name) = name {
             check_name(name)?;
         }

@@ -69,6 +69,10 @@ fn evaluate(module: &FrozenModule, link: &Rc<RefCell<Link>>, head: CallHead, pay
     if matches!(written, Err(Raised::Fatal(_) | Raised::Withdrawn)) {
         return written;
     }
+    // Where the author says what is recorded, an end says nothing; a suspension needs what led to it.
+    if !session.is_automatic() && !matches!(written, Err(Raised::Suspend)) {
+        return written;
+    }
     // What is still in line is recorded, whatever the outcome: a suspension above all.
     match session.flush() {
         Ok(()) => written,

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use servo_canon::Digest;
+use servo_model::invocation::Checkpointing;
 use servo_model::operation::OperationUpdate;
 use servo_replay::{BatchLimits, Ids, Journal, Operation, plan};
 use servo_wire::lambda::{self, Seconds, UPDATES_MAX};
@@ -128,15 +129,33 @@ impl Session {
         Ok(use_it(&mut durable.borrow_mut().journal))
     }
 
-    /// Puts an update in line. It leaves with the next call, or at once when the line is long.
+    /// Whether anything of this workflow is recorded.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.head.checkpointing == Checkpointing::Disabled
+    }
+
+    /// Whether what was done is recorded without being asked for.
+    pub(crate) fn is_automatic(&self) -> bool {
+        self.head.checkpointing == Checkpointing::Automatic
+    }
+
+    /// Puts an update in line. It leaves with the next call, or at once when the line is long and nobody else says when.
     pub(crate) fn enqueue(&self, update: OperationUpdate) -> starlark::Result<()> {
         let Some(durable) = &self.durable else { return Err(wrong("this works only in workflows")) };
+        if self.keeps_nothing() {
+            return Ok(());
+        }
         let full = {
             let mut durable = durable.borrow_mut();
             durable.queue.push_back(update);
             durable.queue.len() >= UPDATES_MAX
         };
-        if full { self.flush() } else { Ok(()) }
+        if full { self.flush_if_automatic() } else { Ok(()) }
+    }
+
+    /// The same as `flush`, unless the author says where.
+    pub(crate) fn flush_if_automatic(&self) -> starlark::Result<()> {
+        if self.is_automatic() { self.flush() } else { Ok(()) }
     }
 
     /// Returns once everything in line is recorded.

@@ -40,5 +40,5 @@ async fn the_programs_of_the_guide_run_as_it_says() {
         };
         assert_eq!(output, example["output"], "{source}");
     }
-    assert_eq!(programs, 4);
+    assert_eq!(programs, 5);
 }

@@ -4,6 +4,7 @@
 
 mod basics;
 mod branches;
+mod checkpointing;
 mod egress;
 mod engine;
 mod execution;

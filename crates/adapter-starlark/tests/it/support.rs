@@ -8,7 +8,7 @@ use serde_json::Value;
 use servo_adapter::{CapturedLine, HandlerCall, HandlerFailure, Handlers as _, LineSink, Reply};
 use servo_adapter_starlark::{NoSecrets, Parts, Settings, Starlark};
 use servo_model::function::{Code, FunctionSpec, Reach};
-use servo_model::invocation::{Failure, RetryRule};
+use servo_model::invocation::{Checkpointing, Failure, RetryRule};
 use servo_model::{RunId, TenantId, Timestamp};
 
 /// The time that children are told.
@@ -96,6 +96,7 @@ pub(crate) fn code(source: &str) -> Code {
             backoff_permille: 2_000,
             non_retryable_errors: Vec::new(),
         },
+        checkpointing: Checkpointing::Automatic,
     }
 }
 

@@ -49,12 +49,13 @@ pub(super) fn check(
     CompiledEntrypoint::new(all.types.clone(), params, returns)
 }
 
-/// Every adapter records each step as it ends. Strategies that promise less would be believed, so they are refused.
+/// A handler that others run decides itself what it records. A strategy for it would be believed, so it is refused.
 fn checkpointing(document: &Value, issues: &mut Vec<ValidationIssue>) {
     const PATH: &str = "$.traits.workflow.checkpointing.strategy";
     let strategy = document.pointer("/traits/workflow/checkpointing/strategy").and_then(Value::as_str);
-    if let Some(strategy @ ("manual" | "disabled")) = strategy {
-        let message = format!("no adapter here runs workflows with `{strategy}` checkpointing: each step is recorded");
+    let adapter = document.pointer("/implementation/adapter").and_then(Value::as_str);
+    if let Some(strategy @ ("manual" | "disabled")) = strategy.filter(|_| adapter != Some(gts::STARLARK)) {
+        let message = format!("`{strategy}` works with Starlark only: other handlers record each step as they see fit");
         let issue = ValidationIssue::new(kinds::NOT_ALLOWED, PATH, message);
         issues.push(issue.suggest("use `automatic`, or leave it out"));
     }

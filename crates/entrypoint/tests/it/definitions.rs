@@ -346,6 +346,10 @@ fn workflows_have_traits() {
     }
     let never = put("checkpointing", json!({"strategy": "never"}));
     assert_eq!(world.faults(&never), ["$.traits.workflow.checkpointing.strategy invalid_value"]);
+    // SR-101: in Starlark the program decides where it is recorded.
+    for strategy in ["manual", "disabled"] {
+        assert!(world.check(&put("checkpointing", json!({ "strategy": strategy }))).is_ok(), "{strategy}");
+    }
     for handler in ["on_failure", "on_cancel"] {
         let adapter = put("compensation", json!({handler: STARLARK}));
         assert_eq!(world.faults(&adapter), [format!("$.traits.workflow.compensation.{handler} invalid_format")]);

@@ -2,7 +2,7 @@
 
 use servo_model::event::{EventBody, HandlerInvoked, HandlerReturned, HandlerStatus};
 use servo_model::execution::{Execution, HANDLER, Invocation};
-use servo_model::invocation::{EntrypointKind, EntrypointPin, ErrorCategory, Failure};
+use servo_model::invocation::{Checkpointing, EntrypointKind, EntrypointPin, ErrorCategory, Failure};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus, Timestamp};
 
@@ -84,7 +84,7 @@ pub(crate) fn answered(
     if let (Answer::Failed(Some(error)) | Answer::Crashed(error), Some(pin)) =
         (answer, &execution.head.start.entrypoint)
     {
-        match verdict(pin, execution, error) {
+        match verdict(pin, execution, error, matches!(answer, Answer::Crashed(_))) {
             Verdict::Again { wait_ms } => {
                 over(HandlerStatus::Retrying, Some(error.clone()), wait_ms);
                 if wait_ms == 0 && state.status == RunStatus::Running {
@@ -143,16 +143,19 @@ enum Verdict {
     AsEver,
 }
 
-/// A function is one attempt as a whole, tried again by its policy. A workflow's steps are tried again one by one, and the
-/// workflow itself only when the process that ran it was lost, but not when it was ended by a limit.
-fn verdict(pin: &EntrypointPin, execution: &Execution, error: &ErrorObject) -> Verdict {
+/// A function is one attempt as a whole, tried again by its policy, and so is a workflow that records nothing. Another workflow's
+/// steps are tried again one by one, and any workflow itself when the process that ran it was lost, but not when it was ended
+/// by a limit.
+fn verdict(pin: &EntrypointPin, execution: &Execution, error: &ErrorObject, lost: bool) -> Verdict {
     let failure = Failure::of(error);
+    let by_policy = || match pin.retry.next_delay_ms(execution.head.failures + 1, &failure) {
+        Some(wait_ms) => Verdict::Again { wait_ms },
+        None => Verdict::Over,
+    };
     match (pin.kind, failure.category) {
-        (EntrypointKind::Function, _) => match pin.retry.next_delay_ms(execution.head.failures + 1, &failure) {
-            Some(wait_ms) => Verdict::Again { wait_ms },
-            None => Verdict::Over,
-        },
+        (EntrypointKind::Function, _) => by_policy(),
         (EntrypointKind::Workflow, ErrorCategory::Timeout | ErrorCategory::ResourceLimit) => Verdict::Over,
+        (EntrypointKind::Workflow, _) if pin.checkpointing == Checkpointing::Disabled && !lost => by_policy(),
         (EntrypointKind::Workflow, _) => Verdict::AsEver,
     }
 }

@@ -51,9 +51,12 @@ impl InvocationMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpointing {
+    /// Each step is recorded as it ends.
     #[default]
     Automatic,
+    /// What was done is recorded where the program says so, and before it waits.
     Manual,
+    /// Nothing is recorded: the workflow is one attempt as a whole and begins again from its start.
     Disabled,
 }
 

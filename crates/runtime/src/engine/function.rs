@@ -45,7 +45,7 @@ impl Engine {
             return self.started_earlier(&tenant, earlier, start.request_digest).await;
         }
         let under_way = self.inner.admissions.enter(&tenant);
-        let rule = self.inner.config.overload_for(tenant.as_str(), &start.start.function);
+        let rule = self.inner.config.overload_of(tenant.as_str(), &start.start);
         let active = self.count_active(&tenant, rule.active_runs_max).await?;
         let (active, delay) = (active.saturating_add(under_way.before), Duration::from_millis(rule.delay_ms));
         let now = self.now();

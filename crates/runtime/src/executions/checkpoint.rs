@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use servo_entrypoint::{InvocationMode, errors, pin};
 use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
+use servo_model::execution;
 use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
 use servo_model::{RunState, RunStatus, TenantId, TraceContext};
@@ -14,6 +15,7 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionStat
 use super::seal::{CallbackRef, Purpose, Token};
 use super::{Executions, HANDLER, Refused, StartFunction};
 use crate::engine::Order;
+use crate::loops::supervise;
 use crate::serverless::{Begin, failure_of};
 
 /// Updates in one call. SDKs send at most 250.
@@ -52,6 +54,7 @@ impl Executions {
         let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
         let outcome = self.engine.execute_with(order, |state| self.answer(state, &token)).await?;
+        supervise::heard(&self.engine, &format!("{}/{}/{}", token.run, execution::HANDLER, token.invocation));
         Ok(outcome.view)
     }
 

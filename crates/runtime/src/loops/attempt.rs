@@ -232,15 +232,10 @@ impl Attempt {
     fn context(&self) -> AttemptContext {
         let clock = self.engine.clock().clone();
         let engine = self.engine.clone();
-        let (request_id, owner) = (self.row.request_id.clone(), self.authority.owner().to_owned());
+        let request_id = self.row.request_id.clone();
         AttemptContext::new(
             Arc::new(move |duration| clock.sleep(duration)),
-            Arc::new(move || {
-                if engine.in_flight().seen(&request_id, engine.now()) {
-                    tracing::info!(worker = %owner, request_id, "worker recovered");
-                    supervise::note_recovered(&engine, &request_id);
-                }
-            }),
+            Arc::new(move || supervise::heard(&engine, &request_id)),
         )
     }
 

@@ -17,7 +17,7 @@ use servo_model::RunState;
 use servo_model::contract::DispatchState;
 use servo_model::execution::Execution;
 use servo_model::function::FunctionSpec;
-use servo_model::invocation::EntrypointKind;
+use servo_model::invocation::{Checkpointing, EntrypointKind};
 use servo_model::operation::ErrorObject;
 use servo_store::error::Retry;
 use servo_store::{DispatchRow, Fence, Scope};
@@ -305,13 +305,17 @@ impl Invocation {
     }
 }
 
-/// One attempt of a function has its whole time. The invocations of a workflow share it, because waiting between them is
-/// not executing.
+/// One attempt of a function has its whole time, and of a workflow that begins again from its start. The invocations of another
+/// workflow share it, because waiting between them is not executing.
 fn time_left(execution: &Execution) -> Duration {
     let head = &execution.head;
     let whole = Duration::from_secs(head.start.invocation_timeout_seconds);
-    let workflow = head.start.entrypoint.as_ref().is_some_and(|pin| pin.kind == EntrypointKind::Workflow);
-    if workflow {
+    let shared = head
+        .start
+        .entrypoint
+        .as_ref()
+        .is_some_and(|pin| pin.kind == EntrypointKind::Workflow && pin.checkpointing != Checkpointing::Disabled);
+    if shared {
         return whole.saturating_sub(Duration::from_millis(head.executed_ms)).max(Duration::from_millis(1));
     }
     whole

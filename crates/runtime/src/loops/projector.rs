@@ -82,15 +82,7 @@ impl Projector {
     /// Reads to the end of the log.
     pub async fn catch_up(&mut self, fence: Option<servo_store::Fence>) -> Result<(), servo_store::Error> {
         loop {
-            let position = match self.position {
-                Some(position) => position,
-                None => {
-                    self.stored = self.engine.store().cursor(CURSOR).await?.map(|row| row.position);
-                    let position = self.stored.unwrap_or(Position::START);
-                    self.position = Some(position);
-                    position
-                }
-            };
+            let position = super::resume(&self.engine, CURSOR, &mut self.position, &mut self.stored).await?;
             let page = self.engine.store().read_log(position, BATCH).await?;
             self.measure(page.events.first().map(|event| event.emitted_at)).await?;
             let Some(last) = page.events.last() else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use servo_machine::Command;
-use servo_model::{RunId, TenantId};
+use servo_model::{RunId, RunState, TenantId};
 use servo_store::dispatch::{QueueClaim, QueuedRun};
 use servo_store::log::QueueChange;
 use servo_store::{Append, Expected, Scope, StreamAppend};
@@ -172,7 +172,20 @@ async fn limit_reached(
     full: &FullTenants,
 ) -> Result<Option<u32>, servo_store::Error> {
     let Some(row) = engine.store().get_run(&Scope::System, &queued.run_id).await? else { return Ok(None) };
-    let limit = engine.config().overload_for(queued.tenant.as_str(), &row.plan_id).active_runs_max;
+    let (config, tenant) = (engine.config(), queued.tenant.as_str());
+    let mut limit = config.overload_for(tenant, &row.plan_id).active_runs_max;
+    if row.invocation {
+        let of_start = |state: &RunState| {
+            let start = state.execution.as_ref().map(|execution| &execution.head.start);
+            start.map(|start| config.overload_of(tenant, start).active_runs_max)
+        };
+        match engine.view(&Scope::System, &queued.run_id, of_start).await {
+            Ok(own) => limit = own.unwrap_or(limit),
+            Err(Error::Store(error)) => return Err(error),
+            // Whatever else is wrong with it shows when it is begun.
+            Err(_) => {}
+        }
+    }
     if full.contains_key(&(queued.tenant.clone(), limit)) {
         return Ok(Some(limit));
     }

@@ -87,15 +87,7 @@ impl Relay {
             return Ok(waiting);
         }
         loop {
-            let position = match self.position {
-                Some(position) => position,
-                None => {
-                    self.stored = self.engine.store().cursor(CURSOR).await?.map(|row| row.position);
-                    let position = self.stored.unwrap_or(Position::START);
-                    self.position = Some(position);
-                    position
-                }
-            };
+            let position = super::resume(&self.engine, CURSOR, &mut self.position, &mut self.stored).await?;
             if !self.bus.has_listeners() {
                 self.pass_by(position, fence).await?;
                 return Ok(Progress::UpToDate);

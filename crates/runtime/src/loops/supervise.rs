@@ -35,9 +35,13 @@ pub(crate) async fn recovered(engine: &Engine, worker: &str, recovery: &str) {
     note(engine, RuntimeEvent::WorkerRecovered { worker: worker.to_owned(), recovery: recovery.to_owned() }).await;
 }
 
-/// Called from a heartbeat, which must not wait for the store: the supervisor writes it down on its next round.
-pub(crate) fn note_recovered(engine: &Engine, request_id: &str) {
-    engine.in_flight().put_recovered(request_id);
+/// A sign of life: a heartbeat of a step, a checkpoint of a handler. It must not wait for the store: what recovered is written
+/// down on the supervisor's next round.
+pub(crate) fn heard(engine: &Engine, request_id: &str) {
+    if engine.in_flight().seen(request_id, engine.now()) {
+        tracing::info!(request_id, "worker recovered");
+        engine.in_flight().put_recovered(request_id);
+    }
 }
 
 /// Puts a fact on the system stream. It informs people; losing one to a store that is down is no harm.

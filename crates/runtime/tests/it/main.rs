@@ -11,6 +11,7 @@ mod pause;
 mod poison;
 mod projector;
 mod queue;
+mod recovery;
 mod relay;
 mod retention;
 mod serverless;

@@ -28,7 +28,7 @@ fn long() -> StartRequest {
 }
 
 /// Starts many at once, each as a task of the node, and gives their answers.
-fn start_all(world: &World, node: &Node, requests: Vec<StartRequest>) -> Vec<Result<Started, Error>> {
+pub(crate) fn start_all(world: &World, node: &Node, requests: Vec<StartRequest>) -> Vec<Result<Started, Error>> {
     let answers: Arc<Mutex<BTreeMap<usize, Result<Started, Error>>>> = Arc::default();
     let count = requests.len();
     for (number, request) in requests.into_iter().enumerate() {

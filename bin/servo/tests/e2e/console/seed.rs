@@ -57,6 +57,19 @@ impl Shop {
         document
     }
 
+    pub(super) async fn get(&self, path: &str) -> Value {
+        let response = self.client.get(format!("{}{path}", self.servo.url)).send().await.expect("an answer");
+        assert!(response.status().is_success(), "{path}: {}", response.status());
+        response.json().await.expect("JSON")
+    }
+
+    /// Puts an exported run into this store.
+    pub(super) async fn put_run(&self, file: &Value) {
+        let request = self.client.post(format!("{}/v1/runs/import", self.servo.url)).json(file);
+        let response = request.send().await.expect("an answer");
+        assert!(response.status().is_success(), "{}", response.text().await.unwrap_or_default());
+    }
+
     /// A function whose workers would ask for work.
     pub(super) async fn publish(&self, name: &str) {
         let request = self.client.put(format!("{}/v1/functions/{name}", self.servo.url));

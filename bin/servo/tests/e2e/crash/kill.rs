@@ -1,14 +1,14 @@
 //! R1: kill -9 at random moments. Nothing acknowledged is lost, nothing is recorded twice.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::Mutex;
 
+use super::campaign::{Campaign, Client};
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start, random_plan};
-use crate::support::dice::Dice;
 use crate::support::process::Servo;
 use crate::support::size;
 
@@ -25,42 +25,15 @@ struct Report {
 async fn campaign(seed: u64, kills: usize, runs: usize, sabotage: Option<&str>) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let variables: Vec<(&str, &str)> = sabotage.map(|name| ("SERVO_SABOTAGE", name)).into_iter().collect();
-    let mut dice = Dice::new(seed);
-    let mut servo = Servo::dev(folder.path(), &variables).expect("the server starts");
-    let (address, _) = watch::channel(servo.url.clone());
-    let address = Arc::new(address);
-    let ledger = Arc::new(Mutex::new(Ledger::default()));
-    let next = Arc::new(AtomicUsize::new(0));
-    let unknown = Arc::new(AtomicUsize::new(0));
-    let stop = Arc::new(AtomicBool::new(false));
-    let answered = Arc::new(Notify::new());
+    let start = || Servo::dev(folder.path(), &variables).expect("the server starts");
+    let servo = start();
+    let place = Campaign::new(&servo, seed, runs);
+    let (ledger, unknown) = (Arc::new(Mutex::new(Ledger::default())), Arc::new(AtomicUsize::new(0)));
     let mut clients = tokio::task::JoinSet::new();
     for number in 0..CLIENTS {
-        let client = Client {
-            address: address.subscribe(),
-            ledger: ledger.clone(),
-            next: next.clone(),
-            unknown: unknown.clone(),
-            stop: stop.clone(),
-            answered: answered.clone(),
-            dice: Dice::new(seed ^ (number as u64 + 1) << 32),
-            runs,
-        };
-        clients.spawn(client.run());
+        clients.spawn(run(place.client(number), ledger.clone(), unknown.clone()));
     }
-    for _ in 0..kills {
-        // Every other kill, roughly, follows an answer at once: whatever was answered and is not on disk by then is lost.
-        let pause = Duration::from_micros(dice.below(60_000));
-        if dice.below(2) == 0 {
-            let _ = tokio::time::timeout(Duration::from_secs(1), answered.notified()).await;
-        } else {
-            let _ = tokio::time::timeout(pause, std::future::pending::<()>()).await;
-        }
-        servo.kill();
-        servo = Servo::dev(folder.path(), &variables).expect("the server starts again");
-        address.send_replace(servo.url.clone());
-    }
-    stop.store(true, Ordering::Relaxed);
+    let servo = place.kill(servo, kills, Duration::from_millis(60), start).await;
     while clients.join_next().await.is_some() {}
     let ledger = ledger.lock().await;
     let findings = check(&Api::new(), &servo.url, &ledger).await;
@@ -69,49 +42,30 @@ async fn campaign(seed: u64, kills: usize, runs: usize, sabotage: Option<&str>) 
     Report { kills, acked, unknown: unknown.load(Ordering::Relaxed), findings }
 }
 
-struct Client {
-    address: watch::Receiver<String>,
-    ledger: Arc<Mutex<Ledger>>,
-    next: Arc<AtomicUsize>,
-    unknown: Arc<AtomicUsize>,
-    stop: Arc<AtomicBool>,
-    answered: Arc<Notify>,
-    dice: Dice,
-    runs: usize,
-}
-
-impl Client {
-    /// Starts runs one after the other, each until it is acknowledged. Goes on past `runs` while there are kills to come.
-    async fn run(mut self) {
-        let api = Api::new();
+/// Starts runs one after the other, each until it is acknowledged.
+pub(super) async fn run(mut client: Client, ledger: Arc<Mutex<Ledger>>, unknown: Arc<AtomicUsize>) {
+    let api = Api::new();
+    while let Some(number) = client.next() {
+        let request_id = format!("request-{number}");
+        let plan = random_plan(&mut client.dice);
+        let entry = Entry { plan: plan.clone(), acked: None };
+        ledger.lock().await.requests.insert(request_id.clone(), entry);
         loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.runs && self.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let request_id = format!("request-{number}");
-            let plan = random_plan(&mut self.dice);
-            let entry = Entry { plan: plan.clone(), acked: None };
-            self.ledger.lock().await.requests.insert(request_id.clone(), entry);
-            loop {
-                let url = self.address.borrow_and_update().clone();
-                match api.start(&url, &request_id, &plan).await {
-                    Start::Acked { run_id, .. } => {
-                        self.answered.notify_waiters();
-                        let mut ledger = self.ledger.lock().await;
-                        if let Some(entry) = ledger.requests.get_mut(&request_id) {
-                            entry.acked = Some(run_id);
-                        }
-                        break;
+            let url = client.url();
+            match api.start(&url, &request_id, &plan).await {
+                Start::Acked { run_id, .. } => {
+                    client.answered();
+                    let mut ledger = ledger.lock().await;
+                    if let Some(entry) = ledger.requests.get_mut(&request_id) {
+                        entry.acked = Some(run_id);
                     }
-                    Start::Unknown => {
-                        self.unknown.fetch_add(1, Ordering::Relaxed);
-                        // The server is down: wait for its next address, unless it is there already.
-                        let patience = Duration::from_millis(50);
-                        let _ = tokio::time::timeout(patience, self.address.changed()).await;
-                    }
-                    Start::Refused(status, text) => panic!("refused: {status} {text}"),
+                    break;
                 }
+                Start::Unknown => {
+                    unknown.fetch_add(1, Ordering::Relaxed);
+                    client.patient(Duration::from_millis(50)).await;
+                }
+                Start::Refused(status, text) => panic!("refused: {status} {text}"),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The server as a child process.
 
 use std::io::{BufRead, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
@@ -44,8 +44,17 @@ pub(crate) struct Servo {
     pub(crate) url: String,
 }
 
+/// The program under test.
+pub(crate) fn this_program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_servo"))
+}
+
 pub(crate) fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_servo"));
+    binary_of(&this_program())
+}
+
+fn binary_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
     // Whatever the surrounding shell has set is not part of the test.
     for name in ["SERVO_SABOTAGE", "SERVO_CRASHPOINT", "SERVO_SERVER", "SERVO_TOKEN", "SERVO_CA_FILE", "SERVO_PROFILE"]
     {
@@ -60,6 +69,13 @@ impl Servo {
     /// `servo dev` on a folder.
     pub(crate) fn dev(data: &Path, variables: &[(&str, &str)]) -> Result<Self, String> {
         Self::dev_with(data, &[], variables)
+    }
+
+    /// The same by another program, such as an older release.
+    pub(crate) fn dev_of(program: &Path, data: &Path) -> Result<Self, String> {
+        let mut command = binary_of(program);
+        command.args(["dev", "--port", "0", "--no-open", "--no-sample", "--ready-json", "--data-dir"]).arg(data);
+        Self::spawn(command, &[])
     }
 
     /// The same with more arguments, such as `--function`.

@@ -62,7 +62,7 @@ pub(crate) fn run<'v>(
             let mut update = op.update(OperationAction::Succeed);
             update.payload = Some(text);
             session.enqueue(update)?;
-            session.flush()?;
+            kept(session, terms)?;
             Ok(value)
         }
         Err(error) => match caught(session, &error) {
@@ -70,6 +70,11 @@ pub(crate) fn run<'v>(
             other => Err(raise(session, other)),
         },
     }
+}
+
+/// Records an outcome. One that must not run twice is worth nothing without it: it would count as interrupted.
+fn kept(session: &Session, terms: &StepTerms) -> starlark::Result<()> {
+    if terms.at_most_once { session.flush() } else { session.flush_if_automatic() }
 }
 
 /// Records the failure of an attempt: another one follows later, or this was the last.
@@ -80,13 +85,17 @@ fn failed(
     attempt: u32,
     error: ErrorObject,
 ) -> starlark::Result<starlark::Error> {
+    if session.keeps_nothing() {
+        // The workflow is tried again as a whole, if at all.
+        return Ok(raise(session, Raised::Fail(error)));
+    }
     let delay = terms.retry.next_delay_ms(attempt, &Failure::of(&error));
     let seconds = delay.and_then(|delay| RetryDecision::Retry(Duration::from_millis(delay)).delay_seconds());
     let Some(seconds) = seconds else {
         let mut update = op.update(OperationAction::Fail);
         update.error = Some(error.clone());
         session.enqueue(update)?;
-        session.flush()?;
+        kept(session, terms)?;
         return Ok(raise(session, Raised::Fail(error)));
     };
     let mut update = op.update(OperationAction::Retry);
@@ -112,5 +121,9 @@ pub(crate) fn instant(
     let mut update = op.update(OperationAction::Succeed);
     update.payload = Some(text.clone());
     session.enqueue(update)?;
+    if sub_type == SubType::Emit && !session.is_automatic() {
+        // It is the record that others hear of.
+        session.flush()?;
+    }
     Ok(text)
 }

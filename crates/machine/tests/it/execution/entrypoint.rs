@@ -364,3 +364,34 @@ fn an_early_message_waits_for_its_wait() {
     assert_eq!(world.operation("c").status, OperationStatus::Started);
     assert!(world.execution().head.messages.is_empty());
 }
+
+/// SR-102: a workflow that records nothing is tried again from its start: by its policy when it failed, and whatever that says
+/// when its process was lost.
+#[test]
+fn a_workflow_without_checkpoints_is_tried_again_as_a_whole() {
+    let disabled = |pin: &mut EntrypointPin| pin.checkpointing = Checkpointing::Disabled;
+    let mut world = workflow(disabled);
+    for wait_ms in [200, 400] {
+        world.answer(failed(ErrorCategory::Retryable)).unwrap();
+        assert_eq!(world.state.visible(), S::Running);
+        assert_eq!(world.state.next_due(world.now).unwrap().as_millis() - world.now.as_millis(), wait_ms);
+        world.advance(1);
+        world.tick();
+        world.invoke();
+    }
+    world.answer(failed(ErrorCategory::Retryable)).unwrap();
+    assert_eq!(world.state.visible(), S::Failed);
+
+    let mut world = workflow(|pin| {
+        disabled(pin);
+        pin.retry = RetryRule::never();
+    });
+    world.answer(Answer::Crashed(ErrorObject::new("Runtime.ExitError", "gone"))).unwrap();
+    assert_eq!(world.state.visible(), S::Running, "lost, not failed");
+    world.answer(failed(ErrorCategory::Retryable)).unwrap_err();
+
+    // One that records its steps tries those again, and not itself.
+    let mut world = workflow(|_| {});
+    world.answer(failed(ErrorCategory::Retryable)).unwrap();
+    assert_eq!(world.state.visible(), S::Failed);
+}

@@ -1,13 +1,18 @@
 //! What the running system reports: heartbeats, workers, runs that wait for somebody.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use servo_machine::SignalKind;
 use servo_model::RunStatus;
 use servo_model::contract::RuntimeEvent;
+use servo_model::invocation::InvocationStatus;
+use servo_model::operation::{OperationAction, OperationType, OperationUpdate};
 use servo_store::Position;
 
+use crate::executions::handler::{Invocation, pending, step, succeeded};
+use crate::serverless::support::{Bed, WORKFLOW, awaits};
 use crate::world::{World, plan};
 
 /// RT-016
@@ -123,4 +128,76 @@ fn a_run_that_waits_for_a_person_says_so() {
     let channel = node.runtime.owner().to_owned();
     assert!(events.contains(&RuntimeEvent::DispatchNotified { request_id: request_id.clone(), channel }));
     assert!(events.contains(&RuntimeEvent::DispatchDelivered { request_id }));
+}
+
+/// RT-016: a callback is somebody's turn, and so is a signal; an event is not.
+#[test]
+fn a_run_that_waits_for_a_callback_says_so() {
+    let bed = Bed::new(6);
+    let script = |invocation: Arc<Invocation>| async move {
+        if invocation.known("s").is_some() {
+            return succeeded("{}");
+        }
+        let named = |id: &str, name: &str, sub_type: Option<&str>| {
+            let mut update = OperationUpdate::new(id, OperationType::Callback, OperationAction::Start);
+            (update.name, update.sub_type) = (Some(name.to_owned()), sub_type.map(str::to_owned));
+            update
+        };
+        let updates =
+            vec![named("c", "manager's approval", None), awaits("go"), named("e", "order.paid", Some("Event"))];
+        invocation.checkpoint(updates).await.unwrap();
+        pending()
+    };
+    let address = bed.workflow("asks", script);
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, InvocationStatus::Suspended);
+    let events = bed.world.contract_events();
+    let reasons = events.iter().filter_map(|event| match event {
+        RuntimeEvent::RunBlockedOnUser { owner, reason } if *owner == id => Some(reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["waits for manager's approval", "waits for go"]);
+    // The hand-over of the handler is one of the contract's dispatches.
+    let (request_id, channel) = (format!("{id}/handler/1"), bed.node().runtime.owner().to_owned());
+    let notified = RuntimeEvent::DispatchNotified { request_id: request_id.clone(), channel: channel.clone() };
+    let assigned = RuntimeEvent::WorkerAssigned { worker: channel, task_id: request_id.clone() };
+    let delivered = RuntimeEvent::DispatchDelivered { request_id };
+    for expected in [notified, assigned, delivered] {
+        assert!(events.contains(&expected), "{expected:?} in {events:?}");
+    }
+}
+
+/// RT-016: the process of a handler is outside; its checkpoints are its signs of life.
+#[test]
+fn a_silent_handler_is_stalled_and_recovers_with_its_checkpoint() {
+    let bed = Bed::new(7);
+    let clock = bed.engine().clock().clone();
+    let script = move |invocation: Arc<Invocation>| {
+        let clock = clock.clone();
+        async move {
+            clock.sleep(Duration::from_secs(50)).await;
+            invocation.checkpoint(vec![step("a", OperationAction::Start)]).await.unwrap();
+            clock.sleep(Duration::from_secs(20)).await;
+            succeeded("{}")
+        }
+    };
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "slow",
+        |document| document["traits"]["limits"]["timeout_seconds"] = 300.into(),
+        script,
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, InvocationStatus::Succeeded);
+    let worker = bed.node().runtime.owner().to_owned();
+    let signs = bed
+        .world
+        .contract_events()
+        .into_iter()
+        .filter(|event| matches!(event, RuntimeEvent::WorkerStalled { .. } | RuntimeEvent::WorkerRecovered { .. }));
+    let task = format!("{id}/handler/1");
+    let stalled =
+        RuntimeEvent::WorkerStalled { worker: worker.clone(), reason: format!("no heartbeat for 30000 ms on {task}") };
+    let recovered = RuntimeEvent::WorkerRecovered { worker, recovery: format!("heartbeat on {task}") };
+    assert_eq!(signs.collect::<Vec<_>>(), [stalled, recovered]);
 }

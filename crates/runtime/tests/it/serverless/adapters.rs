@@ -70,7 +70,7 @@ fn entrypoints_of_two_adapters_are_called_alike() {
         bed.run(|_| suite(runtime, clock, address)).unwrap();
     };
     let bed = Bed::new(95);
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, echo);
+    let address = bed.function("f", echo);
     run(&bed, address);
 
     let bed = Bed::with(96, |platform| {

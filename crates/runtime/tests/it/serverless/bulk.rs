@@ -9,7 +9,7 @@ use servo_entrypoint::{
 };
 use servo_model::invocation::Failure;
 
-use super::support::{Bed, FUNCTION, me};
+use super::support::{Bed, me};
 
 fn bulk(bed: &Bed, action: Action, filter: &str, cursor: Option<String>) -> Page<BulkOutcome> {
     let filter = Some(Filter::parse(filter, &INVOCATIONS).unwrap());
@@ -23,7 +23,7 @@ fn bulk(bed: &Bed, action: Action, filter: &str, cursor: Option<String>) -> Page
 #[test]
 fn a_bulk_replay_comes_to_an_end() {
     let bed = Bed::new(71);
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.function("f", |_| async move { Ok("{}".to_owned()) });
     let mut ids: Vec<String> = (0..5).map(|_| bed.start(&address, json!({})).unwrap().record.invocation_id).collect();
     for id in &ids {
         bed.until(id, S::Succeeded);
@@ -53,7 +53,7 @@ fn a_redrive_names_the_dead_letters() {
         let failure = Failure::new(errors::EXECUTION, RuntimeErrorCategory::NonRetryable, "no");
         HandlerFailure::new(FailureKind::Failed, failure.to_error())
     };
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, move |_| async move { Err(broken()) });
+    let address = bed.function("f", move |_| async move { Err(broken()) });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::DeadLettered);
     for filter in ["status ne 'succeeded'", "not (status eq 'failed')", "mode eq 'async'"] {

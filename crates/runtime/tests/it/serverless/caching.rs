@@ -80,7 +80,7 @@ fn neither_a_replay_nor_a_retry_is_served_from_memory() {
 #[test]
 fn a_hundred_dry_runs_use_nothing_up() {
     let bed = Bed::with(83, |platform| platform.policy.quotas.max_concurrent_executions = 1);
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, |_| std::future::pending());
+    let address = bed.function("f", |_| std::future::pending());
     for _ in 0..100 {
         bed.start_as(&me(), InvocationRequest { dry_run: true, ..request(&address, json!({})) }).unwrap();
     }

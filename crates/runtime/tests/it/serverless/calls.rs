@@ -6,7 +6,7 @@ use servo_model::operation::{
     ChainedInvokeOptions, OperationAction as A, OperationStatus, OperationType, OperationUpdate,
 };
 
-use super::support::{Bed, FUNCTION, WORKFLOW, me, request};
+use super::support::{Bed, FUNCTION, me, request};
 use crate::executions::handler::{pending, succeeded};
 
 fn calls(id: &str, address: &str) -> OperationUpdate {
@@ -21,43 +21,30 @@ fn calls(id: &str, address: &str) -> OperationUpdate {
 #[test]
 fn a_workflow_calls_other_entrypoints() {
     let bed = Bed::new(10);
-    let double = bed.entrypoint(
-        FUNCTION,
-        "double",
-        |_| {},
-        |call| async move {
-            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
-            Ok(json!({"doubled": params["n"].as_i64().unwrap() * 2}).to_string())
-        },
-    );
+    let double = bed.doubles();
     let private = bed.entrypoint(
         FUNCTION,
         "private",
         |document| document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"}),
         |_| async move { Ok("{}".to_owned()) },
     );
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "caller",
-        |_| {},
-        move |invocation| {
-            let (double, private) = (double.clone(), private.clone());
-            async move {
-                if invocation.known("d").is_none() {
-                    invocation.checkpoint(vec![calls("d", &double), calls("p", &private)]).await.unwrap();
-                    return pending();
-                }
-                let operations = &invocation.input.initial_execution_state.operations;
-                let found = |id: &str| operations.iter().find(|operation| operation.id == id).unwrap();
-                if found("d").status == OperationStatus::Started || found("p").status == OperationStatus::Started {
-                    return pending();
-                }
-                let result = found("d").chained_invoke_details.as_ref().and_then(|details| details.result.clone());
-                let result: serde_json::Value = serde_json::from_str(&result.unwrap()).unwrap();
-                succeeded(&json!({"result": result, "private": found("p").status.as_str()}).to_string())
+    let address = bed.workflow("caller", move |invocation| {
+        let (double, private) = (double.clone(), private.clone());
+        async move {
+            if invocation.known("d").is_none() {
+                invocation.checkpoint(vec![calls("d", &double), calls("p", &private)]).await.unwrap();
+                return pending();
             }
-        },
-    );
+            let operations = &invocation.input.initial_execution_state.operations;
+            let found = |id: &str| operations.iter().find(|operation| operation.id == id).unwrap();
+            if found("d").status == OperationStatus::Started || found("p").status == OperationStatus::Started {
+                return pending();
+            }
+            let result = found("d").chained_invoke_details.as_ref().and_then(|details| details.result.clone());
+            let result: serde_json::Value = serde_json::from_str(&result.unwrap()).unwrap();
+            succeeded(&json!({"result": result, "private": found("p").status.as_str()}).to_string())
+        }
+    });
     for (caller, private) in [(me(), "SUCCEEDED"), (super::support::caller("bob", "default"), "FAILED")] {
         let id = bed.start_as(&caller, request(&address, json!({}))).unwrap().record.invocation_id;
         let record = bed.until(&id, S::Succeeded);
@@ -69,24 +56,19 @@ fn a_workflow_calls_other_entrypoints() {
 #[test]
 fn a_call_that_cannot_begin_fails_alone() {
     let bed = Bed::new(13);
-    let gone = bed.entrypoint(FUNCTION, "gone", |_| {}, |_| async move { Ok("{}".to_owned()) });
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "caller",
-        |_| {},
-        move |invocation| {
-            let gone = gone.clone();
-            async move {
-                match invocation.known("g") {
-                    None => {
-                        invocation.checkpoint(vec![calls("g", &gone)]).await.unwrap();
-                        pending()
-                    }
-                    Some(status) => succeeded(&json!({"call": status.as_str()}).to_string()),
+    let gone = bed.function("gone", |_| async move { Ok("{}".to_owned()) });
+    let address = bed.workflow("caller", move |invocation| {
+        let gone = gone.clone();
+        async move {
+            match invocation.known("g") {
+                None => {
+                    invocation.checkpoint(vec![calls("g", &gone)]).await.unwrap();
+                    pending()
                 }
+                Some(status) => succeeded(&json!({"call": status.as_str()}).to_string()),
             }
-        },
-    );
+        }
+    });
     bed.remove_function("gone");
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     assert_eq!(bed.until(&id, S::Succeeded).result, Some(json!({"call": "FAILED"})));

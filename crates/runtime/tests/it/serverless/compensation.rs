@@ -17,7 +17,7 @@ use crate::executions::handler::{Answer, pending, step};
 type Seen = Arc<Mutex<Vec<Value>>>;
 
 /// A handler that notes what it is started with.
-fn handler(bed: &Bed, name: &str, succeeds: bool) -> (String, Seen) {
+pub(super) fn handler(bed: &Bed, name: &str, succeeds: bool) -> (String, Seen) {
     let seen: Seen = Arc::default();
     let notes = seen.clone();
     let context = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
@@ -54,7 +54,7 @@ fn failed(message: &str) -> Answer {
 }
 
 /// Reserves, then fails to ship.
-fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
+pub(super) fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
     bed.entrypoint(
         WORKFLOW,
         name,
@@ -276,7 +276,7 @@ fn a_handler_of_either_kind_is_a_run_of_its_own() {
 fn the_caller_is_known_wherever_its_run_goes() {
     let bed = Bed::new(28);
     let (undo, _) = handler(&bed, "rollback", true);
-    let callee = bed.entrypoint(FUNCTION, "callee", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let callee = bed.function("callee", |_| async move { Ok("{}".to_owned()) });
     let address = bed.entrypoint(
         WORKFLOW,
         "caller",

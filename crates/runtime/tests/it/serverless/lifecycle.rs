@@ -22,15 +22,7 @@ fn failure(category: RuntimeErrorCategory, message: &str) -> HandlerFailure {
 #[test]
 fn a_function_is_called_in_both_modes() {
     let bed = Bed::new(1);
-    let address = bed.entrypoint(
-        FUNCTION,
-        "double",
-        |_| {},
-        |call| async move {
-            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
-            Ok(json!({"doubled": params["n"].as_i64().unwrap() * 2}).to_string())
-        },
-    );
+    let address = bed.doubles();
     let mut sync = request(&address, json!({"n": 21}));
     sync.mode = Some(InvocationMode::Sync);
     let answer = bed.start_as(&me(), sync).unwrap();
@@ -71,15 +63,10 @@ fn a_failing_function_is_retried_and_then_failed() {
     let bed = Bed::new(2);
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
-    let address = bed.entrypoint(
-        FUNCTION,
-        "shaky",
-        |_| {},
-        move |_| {
-            let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
-            async move { Err(failure(RuntimeErrorCategory::Retryable, &format!("failure {number}"))) }
-        },
-    );
+    let address = bed.function("shaky", move |_| {
+        let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Err(failure(RuntimeErrorCategory::Retryable, &format!("failure {number}"))) }
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let between = bed.until_blocked(&id, Cause::Retry);
     assert!(between.earliest_at.is_some() && between.status == S::Running);
@@ -94,7 +81,7 @@ fn a_failing_function_is_retried_and_then_failed() {
 #[test]
 fn a_function_that_takes_too_long_has_timed_out() {
     let bed = Bed::new(3);
-    let address = bed.entrypoint(FUNCTION, "slow", |_| {}, |_| std::future::pending());
+    let address = bed.function("slow", |_| std::future::pending());
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let record = bed.until(&id, S::Failed);
     assert_eq!(record.error.unwrap().error_type_id, errors::TIMEOUT);
@@ -128,18 +115,10 @@ fn a_failed_run_is_retried_or_given_up() {
     let bed = Bed::with(5, |platform| platform.dead_letter_grace = Duration::from_secs(600));
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
-    let address =
-        bed.entrypoint(
-            FUNCTION,
-            "second",
-            |_| {},
-            move |_| {
-                let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
-                async move {
-                    if first { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) } else { Ok("{}".to_owned()) }
-                }
-            },
-        );
+    let address = bed.function("second", move |_| {
+        let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        async move { if first { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) } else { Ok("{}".to_owned()) } }
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Failed);
     let queued = bed.control(&id, Action::Retry).unwrap();
@@ -148,12 +127,7 @@ fn a_failed_run_is_retried_or_given_up() {
     bed.until(&id, S::Succeeded);
     assert_eq!(bed.control(&id, Action::Retry).unwrap_err().error_type_id, errors::CONFLICT);
 
-    let calls = bed.entrypoint(
-        FUNCTION,
-        "never",
-        |_| {},
-        |_| async move { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) },
-    );
+    let calls = bed.function("never", |_| async move { Err(failure(RuntimeErrorCategory::NonRetryable, "no")) });
     let id = bed.start(&calls, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Failed);
     bed.world.pass(Duration::from_secs(590));
@@ -168,7 +142,7 @@ fn a_failed_run_is_retried_or_given_up() {
 #[test]
 fn a_replay_is_a_new_run() {
     let bed = Bed::new(6);
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.function("f", |_| async move { Ok("{}".to_owned()) });
     let id = bed.start(&address, json!({"a": 1})).unwrap().record.invocation_id;
     let before = bed.until(&id, S::Succeeded);
     let replay = bed.control(&id, Action::Replay).unwrap();
@@ -226,19 +200,14 @@ fn no_more_run_at_once_than_may() {
 #[test]
 fn each_end_is_told_once() {
     let bed = Bed::with(18, |platform| platform.dead_letter_grace = Duration::from_secs(5));
-    let address = bed.entrypoint(
-        FUNCTION,
-        "any",
-        |_| {},
-        |call| async move {
-            let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
-            match params["do"].as_str() {
-                Some("fail") => Err(failure(RuntimeErrorCategory::NonRetryable, "no")),
-                Some("hang") => std::future::pending().await,
-                _ => Ok("{}".to_owned()),
-            }
-        },
-    );
+    let address = bed.function("any", |call| async move {
+        let params: serde_json::Value = serde_json::from_str(&call.call.payload).unwrap();
+        match params["do"].as_str() {
+            Some("fail") => Err(failure(RuntimeErrorCategory::NonRetryable, "no")),
+            Some("hang") => std::future::pending().await,
+            _ => Ok("{}".to_owned()),
+        }
+    });
     let start = |what: &str| bed.start(&address, json!({"do": what})).unwrap().record.invocation_id;
     let (succeeds, fails, hangs) = (start("work"), start("fail"), start("hang"));
     bed.until(&succeeds, S::Succeeded);
@@ -271,7 +240,7 @@ fn a_retry_and_a_replay_pass_the_checks_of_a_start() {
             async move { Err(failure(RuntimeErrorCategory::Retryable, "no")) }
         },
     );
-    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let hangs = bed.function("hangs", |_| std::future::pending());
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let first = bed.until(&id, S::Failed);
     assert_eq!(calls.load(Ordering::SeqCst), 3);

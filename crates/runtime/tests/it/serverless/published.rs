@@ -10,14 +10,14 @@ use servo_entrypoint::{
     InvocationMode, InvocationRequest, InvocationStatus as S, ServerlessRuntime, TimelineEventType as T, errors,
 };
 
-use super::support::{Bed, FUNCTION, WORKFLOW, caller, definition, me, request};
+use super::support::{Bed, FUNCTION, caller, definition, me, request};
 use crate::executions::handler::{step, succeeded};
 
 /// SR-508, SR-509, SR-520: every method by a trait object; entrypoints are named by their addresses.
 #[test]
 fn every_method_is_called_through_the_trait() {
     let bed = Bed::new(91);
-    bed.entrypoint(FUNCTION, "other", |_| {}, |_| std::future::pending());
+    bed.function("other", |_| std::future::pending());
     let mut document = definition(FUNCTION, "mine");
     document["implementation"]["adapter_ref"]["definition_id"] = "other".into();
     document["tenant_id"] = "default".into();
@@ -72,8 +72,8 @@ fn bed_entrypoint(document: &serde_json::Value) -> Entrypoint {
 #[test]
 fn each_condition_finds_its_own() {
     let bed = Bed::new(92);
-    let works = bed.entrypoint(FUNCTION, "works", |_| {}, |_| async move { Ok("{}".to_owned()) });
-    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let works = bed.function("works", |_| async move { Ok("{}".to_owned()) });
+    let hangs = bed.function("hangs", |_| std::future::pending());
     let sync = InvocationRequest { mode: Some(InvocationMode::Sync), ..request(&works, json!({})) };
     let done = bed.start_as(&me(), sync).unwrap().record.invocation_id;
     let running = bed.start_as(&caller("bob", "default"), request(&hangs, json!({}))).unwrap().record.invocation_id;
@@ -132,21 +132,16 @@ fn a_change_moves_one_of_two_times() {
 #[test]
 fn steps_are_named_and_runs_measured() {
     let bed = Bed::new(94);
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "w",
-        |_| {},
-        |invocation| async move {
-            let named = |action| {
-                let mut update = step("1", action);
-                update.name = Some("reserve".to_owned());
-                update
-            };
-            use servo_model::operation::OperationAction as A;
-            invocation.checkpoint(vec![named(A::Start), named(A::Succeed)]).await.unwrap();
-            succeeded("{}")
-        },
-    );
+    let address = bed.workflow("w", |invocation| async move {
+        let named = |action| {
+            let mut update = step("1", action);
+            update.name = Some("reserve".to_owned());
+            update
+        };
+        use servo_model::operation::OperationAction as A;
+        invocation.checkpoint(vec![named(A::Start), named(A::Succeed)]).await.unwrap();
+        succeeded("{}")
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     let record = bed.until(&id, S::Succeeded);
     let metrics = serde_json::to_value(record.observability.metrics).unwrap();

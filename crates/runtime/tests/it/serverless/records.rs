@@ -26,7 +26,7 @@ fn failure() -> HandlerFailure {
 #[test]
 fn no_two_runs_have_one_id() {
     let bed = Bed::new(91);
-    let address = bed.entrypoint(FUNCTION, "f", |_| {}, |_| async move { Ok("{}".to_owned()) });
+    let address = bed.function("f", |_| async move { Ok("{}".to_owned()) });
     let mut seen = BTreeSet::new();
     for _ in 0..100 {
         assert!(seen.insert(bed.start(&address, json!({})).unwrap().record.invocation_id));
@@ -42,22 +42,17 @@ fn no_two_runs_have_one_id() {
 #[test]
 fn fields_follow_each_turn_of_a_run() {
     let bed = Bed::new(92);
-    let waits_twice = bed.entrypoint(
-        WORKFLOW,
-        "twice",
-        |_| {},
-        |invocation| async move {
-            for id in ["a", "b"] {
-                if invocation.known(id).is_none() {
-                    let mut update = awaits(id);
-                    id.clone_into(&mut update.id);
-                    invocation.checkpoint(vec![update]).await.unwrap();
-                    return pending();
-                }
+    let waits_twice = bed.workflow("twice", |invocation| async move {
+        for id in ["a", "b"] {
+            if invocation.known(id).is_none() {
+                let mut update = awaits(id);
+                id.clone_into(&mut update.id);
+                invocation.checkpoint(vec![update]).await.unwrap();
+                return pending();
             }
-            succeeded("{}")
-        },
-    );
+        }
+        succeeded("{}")
+    });
     let id = bed.start(&waits_twice, json!({})).unwrap().record.invocation_id;
     let first = bed.until(&id, S::Suspended).timestamps.suspended_at.unwrap();
     bed.world.pass(Duration::from_secs(10));
@@ -81,15 +76,10 @@ fn fields_follow_each_turn_of_a_run() {
 
     let fails = Arc::new(AtomicBool::new(true));
     let asked = fails.clone();
-    let shaky = bed.entrypoint(
-        FUNCTION,
-        "shaky",
-        |_| {},
-        move |_| {
-            let fails = asked.load(Ordering::SeqCst);
-            async move { if fails { Err(failure()) } else { std::future::pending().await } }
-        },
-    );
+    let shaky = bed.function("shaky", move |_| {
+        let fails = asked.load(Ordering::SeqCst);
+        async move { if fails { Err(failure()) } else { std::future::pending().await } }
+    });
     let id = bed.start(&shaky, json!({})).unwrap().record.invocation_id;
     let failed = bed.until(&id, S::Failed);
     assert!(failed.error.is_some() && failed.timestamps.finished_at.is_some());
@@ -145,18 +135,13 @@ fn of_a_cancel_and_a_completion_one_wins() {
         let bed = Bed::new(1_000 + seed);
         let go = Arc::new(Notify::new());
         let gate = go.clone();
-        let address = bed.entrypoint(
-            FUNCTION,
-            "f",
-            |_| {},
-            move |_| {
-                let gate = gate.clone();
-                async move {
-                    gate.notified().await;
-                    Ok("{}".to_owned())
-                }
-            },
-        );
+        let address = bed.function("f", move |_| {
+            let gate = gate.clone();
+            async move {
+                gate.notified().await;
+                Ok("{}".to_owned())
+            }
+        });
         let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
         bed.until(&id, S::Running);
         // Both are under way at once; how far the completion is by then differs.

@@ -134,7 +134,7 @@ fn a_fresh_result_is_served_at_capacity() {
         document["traits"]["is_idempotent"] = true.into();
         document["traits"]["caching"] = json!({"max_age_seconds": 600});
     });
-    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let hangs = bed.function("hangs", |_| std::future::pending());
     let sync = || InvocationRequest { mode: Some(InvocationMode::Sync), ..keyed(&address, json!({}), "k") };
     assert!(!bed.start_as(&me(), sync()).unwrap().cached);
     bed.start(&hangs, json!({})).unwrap();
@@ -158,7 +158,7 @@ fn a_suspended_run_makes_room() {
             crate::executions::handler::pending()
         },
     );
-    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let hangs = bed.function("hangs", |_| std::future::pending());
     for _ in 0..2 {
         let id = bed.start(&waits, json!({})).unwrap().record.invocation_id;
         bed.until(&id, S::Suspended);
@@ -225,7 +225,7 @@ fn an_operators_limiter_is_asked() {
 #[test]
 fn the_quota_counts_what_is_under_way() {
     let bed = Bed::with(45, |platform| platform.policy.quotas.max_concurrent_executions = 1);
-    let address = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let address = bed.function("hangs", |_| std::future::pending());
     bed.start(&address, json!({})).unwrap();
     for dry_run in [false, true] {
         let full = bed.start_as(&me(), InvocationRequest { dry_run, ..request(&address, json!({})) }).unwrap_err();
@@ -326,7 +326,7 @@ fn invocations_are_ordered_by_status() {
     use servo_entrypoint::odata::{INVOCATIONS, OrderBy};
     let bed = Bed::new(52);
     let works = echo(&bed, "f", |_| {});
-    let hangs = bed.entrypoint(FUNCTION, "hangs", |_| {}, |_| std::future::pending());
+    let hangs = bed.function("hangs", |_| std::future::pending());
     for address in [&works, &hangs, &works, &hangs, &works] {
         let id = bed.start(address, json!({})).unwrap().record.invocation_id;
         bed.until(&id, if *address == works { S::Succeeded } else { S::Running });

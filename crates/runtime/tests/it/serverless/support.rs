@@ -54,7 +54,7 @@ impl Bed {
             }
             succeeded("{}")
         };
-        self.entrypoint(WORKFLOW, name, |_| {}, waits)
+        self.workflow(name, waits)
     }
 
     pub(crate) fn signal(
@@ -109,6 +109,10 @@ impl Bed {
         self.node = node;
     }
 
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
     pub(crate) fn engine(&self) -> servo_runtime::Engine {
         self.node.runtime.engine().clone()
     }
@@ -139,6 +143,38 @@ impl Bed {
         let registered = self.register(&document).unwrap();
         self.act(&registered.entrypoint_id, EntrypointStatusAction::Activate).unwrap();
         registered.entrypoint_id
+    }
+
+    /// A function as it comes.
+    pub(crate) fn function<F>(
+        &self,
+        name: &str,
+        script: impl Fn(Arc<Invocation>) -> F + Send + Sync + 'static,
+    ) -> String
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.entrypoint(FUNCTION, name, |_| {}, script)
+    }
+
+    /// A workflow as it comes.
+    pub(crate) fn workflow<F>(
+        &self,
+        name: &str,
+        script: impl Fn(Arc<Invocation>) -> F + Send + Sync + 'static,
+    ) -> String
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.entrypoint(WORKFLOW, name, |_| {}, script)
+    }
+
+    /// A function that doubles its `n`.
+    pub(crate) fn doubles(&self) -> String {
+        self.function("double", |call| async move {
+            let params: Value = serde_json::from_str(&call.call.payload).unwrap();
+            Ok(json!({"doubled": params["n"].as_i64().unwrap() * 2}).to_string())
+        })
     }
 
     pub(crate) fn register(&self, document: &Value) -> Result<Entrypoint, RuntimeErrorPayload> {

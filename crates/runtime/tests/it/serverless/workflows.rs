@@ -17,19 +17,14 @@ use crate::executions::handler::{pending, step, succeeded};
 #[test]
 fn a_workflow_waits_for_a_message() {
     let bed = Bed::new(7);
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "order",
-        |_| {},
-        |invocation| async move {
-            if invocation.known("s").is_none() {
-                invocation.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).await.unwrap();
-                invocation.checkpoint(vec![awaits("approved")]).await.unwrap();
-                return pending();
-            }
-            succeeded(r#"{"status":"done"}"#)
-        },
-    );
+    let address = bed.workflow("order", |invocation| async move {
+        if invocation.known("s").is_none() {
+            invocation.checkpoint(vec![step("a", A::Start), step("a", A::Succeed)]).await.unwrap();
+            invocation.checkpoint(vec![awaits("approved")]).await.unwrap();
+            return pending();
+        }
+        succeeded(r#"{"status":"done"}"#)
+    });
     let begun = bed.start(&address, json!({})).unwrap().record;
     let times = |record: &servo_entrypoint::InvocationRecord| {
         let times = &record.timestamps;
@@ -77,17 +72,12 @@ fn a_workflow_waits_for_a_message() {
 #[test]
 fn a_workflow_is_suspended_resumed_and_cancelled() {
     let bed = Bed::new(8);
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "w",
-        |_| {},
-        |invocation| async move {
-            if invocation.known("s").is_none() {
-                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
-            }
-            pending()
-        },
-    );
+    let address = bed.workflow("w", |invocation| async move {
+        if invocation.known("s").is_none() {
+            invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+        }
+        pending()
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Suspended);
     assert_eq!(bed.control(&id, Action::Suspend).unwrap_err().error_type_id, errors::CONFLICT, "it waits already");
@@ -106,24 +96,19 @@ fn a_failed_step_is_tried_again_or_skipped_by_control() {
     let bed = Bed::new(12);
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "ships",
-        |_| {},
-        move |invocation| {
-            let broken = counted.fetch_add(1, Ordering::SeqCst) == 0;
-            async move {
-                if invocation.known("ship") != Some(OperationStatus::Succeeded) {
-                    let ends = if broken { A::Fail } else { A::Succeed };
-                    invocation.checkpoint(vec![step("ship", A::Start), step("ship", ends)]).await.unwrap();
-                    if broken {
-                        return Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "NoStock"}}).to_string());
-                    }
+    let address = bed.workflow("ships", move |invocation| {
+        let broken = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            if invocation.known("ship") != Some(OperationStatus::Succeeded) {
+                let ends = if broken { A::Fail } else { A::Succeed };
+                invocation.checkpoint(vec![step("ship", A::Start), step("ship", ends)]).await.unwrap();
+                if broken {
+                    return Ok(json!({"Status": "FAILED", "Error": {"ErrorType": "NoStock"}}).to_string());
                 }
-                succeeded("{}")
             }
-        },
-    );
+            succeeded("{}")
+        }
+    });
     let ship = || "ship".to_owned();
     for (action, invocations) in [(Action::RetryStep { step_id: ship() }, 2), (Action::SkipStep { step_id: ship() }, 2)]
     {
@@ -204,29 +189,24 @@ fn a_step_is_retried_alone() {
     let bed = Bed::new(17);
     let done = Arc::new(AtomicU32::new(0));
     let counted = done.clone();
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "steps",
-        |_| {},
-        move |invocation| {
-            let done = counted.clone();
-            async move {
-                if invocation.known("one").is_none() {
-                    done.fetch_add(1, Ordering::SeqCst);
-                    invocation.checkpoint(vec![step("one", A::Start), step("one", A::Succeed)]).await.unwrap();
-                }
-                if invocation.known("two").is_none() {
-                    let mut again = step("two", A::Retry);
-                    again.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
-                    invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
-                    return pending();
-                }
-                invocation.checkpoint(vec![step("two", A::Start), step("two", A::Succeed)]).await.unwrap();
-                invocation.checkpoint(vec![step("three", A::Start), step("three", A::Fail)]).await.unwrap();
-                succeeded("{}")
+    let address = bed.workflow("steps", move |invocation| {
+        let done = counted.clone();
+        async move {
+            if invocation.known("one").is_none() {
+                done.fetch_add(1, Ordering::SeqCst);
+                invocation.checkpoint(vec![step("one", A::Start), step("one", A::Succeed)]).await.unwrap();
             }
-        },
-    );
+            if invocation.known("two").is_none() {
+                let mut again = step("two", A::Retry);
+                again.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
+                invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
+                return pending();
+            }
+            invocation.checkpoint(vec![step("two", A::Start), step("two", A::Succeed)]).await.unwrap();
+            invocation.checkpoint(vec![step("three", A::Start), step("three", A::Fail)]).await.unwrap();
+            succeeded("{}")
+        }
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Succeeded);
     let steps: Vec<_> = bed.timeline(&id).into_iter().filter(|told| told.as_str().starts_with("step_")).collect();
@@ -241,26 +221,21 @@ fn what_is_emitted_is_published() {
     let bus = Arc::new(servo_runtime::InProcessBus::default());
     let bed = Bed::of(97, |cluster| cluster.bus = bus.clone());
     let mut heard = bus.subscribe();
-    let address = bed.entrypoint(
-        WORKFLOW,
-        "emits",
-        |_| {},
-        |invocation| async move {
-            let update = |id: &str, sub_type: &str, action| {
-                let mut update = step(id, action);
-                (update.name, update.sub_type) = (Some(id.to_owned()), Some(sub_type.to_owned()));
-                update
-            };
-            for (id, sub_type) in [("order-begun", "Emit"), ("charge", "Step")] {
-                let updates = vec![
-                    update(id, sub_type, servo_model::operation::OperationAction::Start),
-                    update(id, sub_type, servo_model::operation::OperationAction::Succeed),
-                ];
-                invocation.checkpoint(updates).await.unwrap();
-            }
-            succeeded("{}")
-        },
-    );
+    let address = bed.workflow("emits", |invocation| async move {
+        let update = |id: &str, sub_type: &str, action| {
+            let mut update = step(id, action);
+            (update.name, update.sub_type) = (Some(id.to_owned()), Some(sub_type.to_owned()));
+            update
+        };
+        for (id, sub_type) in [("order-begun", "Emit"), ("charge", "Step")] {
+            let updates = vec![
+                update(id, sub_type, servo_model::operation::OperationAction::Start),
+                update(id, sub_type, servo_model::operation::OperationAction::Succeed),
+            ];
+            invocation.checkpoint(updates).await.unwrap();
+        }
+        succeeded("{}")
+    });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Succeeded);
     bed.world.pass(std::time::Duration::from_secs(2));

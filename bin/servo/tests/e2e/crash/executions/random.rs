@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -12,11 +11,13 @@ use super::api;
 use super::check::check;
 use super::ledger::Ledger;
 use super::worker::{Program, Worker};
-use crate::support::dice::Dice;
+use crate::crash::campaign::{Campaign, Client};
 use crate::support::process::Servo;
 use crate::support::{PATIENCE, size};
 
 const CLIENTS: usize = 12;
+/// Between two looks of a client.
+const PAUSE: Duration = Duration::from_millis(30);
 
 struct Report {
     executions: usize,
@@ -31,28 +32,19 @@ type Begun = Arc<Mutex<BTreeMap<String, Program>>>;
 /// Clients run executions while the server is killed and started again; then it heals and everything is checked.
 async fn campaign(seed: u64, kills: usize, least: usize) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut servo = Servo::dev(folder.path(), &[]).expect("the server starts");
-    let (address, server) = watch::channel(servo.url.clone());
+    let start = || Servo::dev(folder.path(), &[]).expect("the server starts");
+    let servo = start();
+    let place = Campaign::new(&servo, seed, least);
     let ledger = Arc::new(Ledger::default());
     let (_open, gate) = watch::channel(true);
-    let handlers = Worker::start(ledger.clone(), server.clone(), gate).await;
+    let handlers = Worker::start(ledger.clone(), place.server(), gate).await;
     api::register(&servo.url, &handlers).await;
-    let (begun, stop, next) = (Begun::default(), Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let begun = Begun::default();
     let mut clients = tokio::task::JoinSet::new();
     for number in 0..CLIENTS {
-        let dice = Dice::new(seed ^ (number as u64 + 1) << 32);
-        let (server, begun, stop) = (server.clone(), begun.clone(), stop.clone());
-        clients.spawn(Client { server, begun, stop, next: next.clone(), least, dice }.run());
+        clients.spawn(run(place.client(number), begun.clone()));
     }
-    let mut dice = Dice::new(seed);
-    for _ in 0..kills {
-        let moment = Duration::from_micros(dice.below(200_000));
-        let _ = tokio::time::timeout(moment, std::future::pending::<()>()).await;
-        servo.kill();
-        servo = Servo::dev(folder.path(), &[]).expect("the server starts again");
-        address.send_replace(servo.url.clone());
-    }
-    stop.store(true, Ordering::Relaxed);
+    let servo = place.kill(servo, kills, Duration::from_millis(200), start).await;
     while let Some(ended) = clients.join_next().await {
         ended.expect("a client");
     }
@@ -70,46 +62,28 @@ async fn campaign(seed: u64, kills: usize, least: usize) -> Report {
     Report { executions: begun.len(), invocations, refused, findings }
 }
 
-struct Client {
-    server: watch::Receiver<String>,
-    begun: Begun,
-    stop: Arc<AtomicBool>,
-    next: Arc<AtomicUsize>,
-    least: usize,
-    dice: Dice,
-}
-
-impl Client {
-    /// One execution after the other, each until it has ended or the kills are over.
-    async fn run(mut self) {
-        let http = api::client();
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.least && self.stop.load(Ordering::Relaxed) {
-                return;
+/// One execution after the other, each until it has ended or the kills are over.
+async fn run(mut client: Client, begun: Begun) {
+    let http = api::client();
+    while let Some(number) = client.next() {
+        let program = Program::random(format!("e{number}"), &mut client.dice);
+        let arn = loop {
+            let url = client.url();
+            match api::start(&http, &url, &program).await {
+                Some(arn) => break arn,
+                None => client.patient(PAUSE).await,
             }
-            let program = Program::random(format!("e{number}"), &mut self.dice);
-            let arn = loop {
-                let url = self.server.borrow_and_update().clone();
-                match api::start(&http, &url, &program).await {
-                    Some(arn) => break arn,
-                    None => self.patient().await,
-                }
-            };
-            self.begun.lock().await.insert(arn.clone(), program);
-            while !self.stop.load(Ordering::Relaxed) {
-                let url = self.server.borrow().clone();
-                let execution = api::get(&http, &url, &arn, "").await;
-                if execution.is_some_and(|execution| execution["Status"] != "RUNNING") {
-                    break;
-                }
-                self.patient().await;
+        };
+        client.answered();
+        begun.lock().await.insert(arn.clone(), program);
+        while !client.is_over() {
+            let url = client.url();
+            let execution = api::get(&http, &url, &arn, "").await;
+            if execution.is_some_and(|execution| execution["Status"] != "RUNNING") {
+                break;
             }
+            client.patient(PAUSE).await;
         }
-    }
-
-    async fn patient(&mut self) {
-        let _ = tokio::time::timeout(Duration::from_millis(30), self.server.changed()).await;
     }
 }
 
