@@ -74,6 +74,12 @@ async fn lanes(servo: &Servo, lanes: usize, seconds: f64) -> Result<(f64, Vec<f6
     Ok((times.len() as f64 / start.elapsed().as_secs_f64(), times))
 }
 
+/// Workflows of ten steps: how many in all, and per second.
+pub(crate) async fn done(servo: &Servo, many: usize, seconds: f64) -> Result<(f64, f64)> {
+    let (rate, times) = lanes(servo, many, seconds).await?;
+    Ok((times.len() as f64, rate))
+}
+
 /// Workflows of ten steps per second, warm.
 pub(crate) async fn rate(servo: &Servo, many: usize, seconds: f64) -> Result<f64> {
     lanes(servo, many, 0.7).await?;

@@ -18,6 +18,7 @@ mod rows;
 mod server;
 mod sqlite;
 mod stats;
+mod steps;
 mod waits;
 
 use anyhow::Result;
@@ -26,7 +27,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases. `servo-bench compare` measures it beside its peers.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, waits, server, fair.
+    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, steps, waits, server, fair.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -84,6 +85,9 @@ fn main() -> Result<()> {
     }
     if wanted("durable") {
         durable::run(&args, &runtime)?;
+    }
+    if wanted("steps") {
+        steps::run(&args, &runtime)?;
     }
     if wanted("waits") {
         waits::run(&args, &runtime)?;

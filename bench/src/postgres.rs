@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
 /// A database of its own for each round.
 pub(crate) struct Database {
     admin: String,
-    name: String,
+    pub(crate) name: String,
     pub(crate) url: String,
 }
 

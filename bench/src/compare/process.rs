@@ -65,17 +65,7 @@ impl Process {
 
     /// Of it and of what it started, in seconds.
     pub(crate) fn cpu(&self) -> Result<f64> {
-        let mut all = BTreeMap::new();
-        for entry in std::fs::read_dir("/proc")?.flatten() {
-            let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            // Processes come and go while we look.
-            if let Some(stat) =
-                std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parent_and_cpu)
-            {
-                all.insert(id, stat);
-            }
-        }
-        Ok(tree_cpu(&all, self.id()) / TICKS)
+        Ok(tree_seconds(&all()?, self.id()))
     }
 
     /// Without warning, as a power cut or the OOM killer would.
@@ -106,6 +96,25 @@ impl Drop for Process {
             let _ = self.kill();
         }
     }
+}
+
+/// All processes by id, each with its parent and its ticks.
+pub(crate) fn all() -> Result<BTreeMap<u32, (u32, u64)>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // Processes come and go while we look.
+        if let Some(stat) = std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parent_and_cpu)
+        {
+            all.insert(id, stat);
+        }
+    }
+    Ok(all)
+}
+
+/// Processor time of a process and of what it started, in seconds.
+pub(crate) fn tree_seconds(all: &BTreeMap<u32, (u32, u64)>, root: u32) -> f64 {
+    tree_cpu(all, root) / TICKS
 }
 
 /// From a line of `/proc/PID/stat`: the name before the fields may hold anything, brackets too.

@@ -1,11 +1,15 @@
 //! One transaction for the appends of many callers: lock and load what they touch, judge each by the rules of
 //! `LogStore`, write what passed, commit.
 //!
+//! Most appends say at which sequence they expect their runs. These are tried first, in one exchange (`expected`); what is
+//! described here is the way of the others, and of those for which not everything was as expected.
+//!
 //! A caller whose append is refused gets its error from the judgement and leaves nothing in the transaction, so it
 //! spoils nobody else's. Two exchanges with the server make a batch: the first locks and loads, the second writes and
 //! commits. What the locks do not cover (an id that row security hides from us) shows as a refused statement; then the
 //! batch is undone and its appends are tried one by one.
 
+mod expected;
 mod judge;
 mod load;
 mod writes;
@@ -41,7 +45,17 @@ enum Stop {
 
 /// Writes the appends and answers each. Never fails as a whole: what happens to the batch is every append's answer.
 pub(crate) async fn commit(core: &Core, appends: &[Append]) -> Vec<Result<Appended>> {
-    let together: Vec<_> = appends.iter().filter(|append| !crosses_tenants(append)).collect();
+    let tried = Box::pin(expected::commit(core, appends)).await;
+    let open = appends.iter().zip(&tried.answers).filter(|(_, answer)| answer.is_none());
+    let rest: Vec<&Append> = open.map(|(append, _)| append).collect();
+    let mut judged = judge_all(core, &rest, !tried.waited_in_vain).await.into_iter();
+    let answers = tried.answers.into_iter();
+    answers.map(|answer| answer.or_else(|| judged.next()).unwrap_or(Err(Error::Closed))).collect()
+}
+
+/// The same on what is in the database.
+async fn judge_all(core: &Core, appends: &[&Append], at_once: bool) -> Vec<Result<Appended>> {
+    let together: Vec<_> = appends.iter().copied().filter(|append| at_once && !crosses_tenants(append)).collect();
     let mut batch = if together.len() > 1 { Box::pin(transact(core, &together)).await } else { Err(Stop::Apart) };
     let mut answers = Vec::with_capacity(appends.len());
     let mut in_vain = 0;

@@ -55,6 +55,11 @@ impl Failure {
         self.state().is_some_and(|state| *state == SqlState::LOCK_NOT_AVAILABLE)
     }
 
+    /// The server has too little of something: the disk, memory, connections.
+    pub(crate) fn is_shortage(&self) -> bool {
+        self.state().is_some_and(|state| state.code().starts_with("53"))
+    }
+
     /// Two transactions got in each other's way; the same work may succeed at once.
     pub(crate) fn is_contention(&self) -> bool {
         let contended = [
@@ -90,7 +95,7 @@ impl Failure {
             return unavailable(&format!("the database closes the connection (sqlstate {code})"), in_commit);
         }
         let later = [SqlState::LOCK_NOT_AVAILABLE, SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::OUT_OF_MEMORY];
-        if later.contains(state) || self.is_contention() || code.starts_with("53") {
+        if later.contains(state) || self.is_contention() || self.is_shortage() {
             return unavailable(&format!("the database cannot do this now (sqlstate {code})"), false);
         }
         // Row security: for this tenant there is no such row.

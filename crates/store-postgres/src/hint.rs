@@ -13,6 +13,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::config::Config;
+use crate::error::corrupt;
 use crate::pipeline::{Pipeline, params};
 use crate::store::Core;
 use crate::{pool, tasks};
@@ -37,12 +38,13 @@ pub(crate) struct Hints {
 pub(crate) struct HintSender {
     hint: Arc<watch::Sender<u64>>,
     wrote: Arc<Notify>,
+    /// What this process calls itself.
+    own_name: Arc<str>,
 }
 
 impl HintSender {
-    /// Something was committed: tell this process at once and the others soon.
+    /// Something was committed: the others are told soon. Whoever writes in this process knows it.
     pub(crate) fn wrote(&self) {
-        self.bump();
         self.wrote.notify_one();
     }
 
@@ -53,7 +55,8 @@ impl HintSender {
 
 impl Hints {
     pub(crate) fn start(config: &Config, core: &Arc<Core>) -> Result<Self> {
-        let sender = HintSender { hint: Arc::new(watch::Sender::new(0)), wrote: Arc::new(Notify::new()) };
+        let own_name = uuid::Uuid::from_bytes(random()?).to_string().into();
+        let sender = HintSender { hint: Arc::new(watch::Sender::new(0)), wrote: Arc::new(Notify::new()), own_name };
         let is_stopped = watch::Sender::new(false);
         let mut running = Vec::new();
         if config.hints {
@@ -87,6 +90,12 @@ impl Hints {
     }
 }
 
+fn random() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| corrupt("the operating system gives no randomness"))?;
+    Ok(bytes)
+}
+
 async fn until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {
     tokio::select! {
         _ = stopped.wait_for(|stopped| *stopped) => {}
@@ -105,7 +114,7 @@ async fn notify(core: &Core, hints: &HintSender) {
             pipeline.plain("BEGIN");
             // It has a transaction id and would wait for the disk, for nothing.
             pipeline.plain("SET LOCAL synchronous_commit = off");
-            pipeline.query(NOTIFY, params![std::process::id().to_string()]);
+            pipeline.query(NOTIFY, params![&*hints.own_name]);
             let _ = connection.commit(pipeline).await;
         }
         pace.tick().await;
@@ -139,7 +148,7 @@ async fn listen_once(
                 hints.bump();
             }
             message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(_))) => hints.bump(),
+                Some(Ok(AsyncMessage::Notification(told))) if told.payload() != &*hints.own_name => hints.bump(),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error),
                 None => return Ok(()),

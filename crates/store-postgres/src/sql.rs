@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod counts;
 pub(crate) mod dispatch;
 pub(crate) mod entrypoints;
+pub(crate) mod expected;
 pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod lines;

@@ -56,8 +56,8 @@ impl PostgresStore {
         Ok(Self { core, batcher, hints })
     }
 
-    /// Changes when new events may be in the log, of this process or of another. Only a hint: it may come late, twice or
-    /// not at all, and whoever waits for it polls as well.
+    /// Changes when new events of another process may be in the log; whoever writes in this one knows it. Only a hint: it may
+    /// come late, twice or not at all, and whoever waits for it polls as well.
     pub fn subscribe(&self) -> tokio::sync::watch::Receiver<u64> {
         self.hints.subscribe()
     }

@@ -2,11 +2,12 @@
 //!
 //! The store counts the runs that are active; a start that is being recorded is not among them yet. Without the second
 //! number, any number of starts at once would each see the last free place. And counting a hundred thousand rows for
-//! every start would cost more than the start: where only this process writes, it counts along, and asks the store again
-//! only near the limit.
+//! every start would cost more than the start: each process counts its own along and, far below the limit, asks the store
+//! only now and then, or not at all where no other process writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use servo_model::{RunStatus, TenantId};
 
@@ -18,8 +19,10 @@ pub(super) struct Admissions {
 #[derive(Debug, Default)]
 struct Tally {
     under_way: u32,
-    /// Active runs, since the store was asked; at least as many as there are.
+    /// Active runs, since the store was asked; at least as many as there are but for those that others started since.
     active: Option<u32>,
+    /// When it was asked, in the node's elapsed time.
+    counted_at: Duration,
 }
 
 /// A start under way. Ends when dropped.
@@ -31,6 +34,10 @@ pub(crate) struct UnderWay {
     /// recorded in between counts twice, and none not at all.
     pub before: u32,
 }
+
+/// How long a count is believed that other processes change as well. Below half of the limit they would have to fill the other
+/// half in this time for one start too many.
+const BELIEVED: Duration = Duration::from_millis(100);
 
 fn is_active(status: RunStatus) -> bool {
     matches!(status, RunStatus::Running | RunStatus::Paused)
@@ -49,14 +56,16 @@ impl Admissions {
         UnderWay { admissions: self.clone(), tenant: tenant.clone(), before }
     }
 
-    /// Active runs as counted along.
-    pub(super) fn active(&self, tenant: &TenantId) -> Option<u32> {
-        self.lock().get(tenant).and_then(|tally| tally.active)
+    /// Active runs as counted along, and when they were counted.
+    pub(super) fn active(&self, tenant: &TenantId) -> Option<(u32, Duration)> {
+        self.lock().get(tenant).and_then(|tally| Some((tally.active?, tally.counted_at)))
     }
 
     /// The store has counted.
-    pub(super) fn counted(&self, tenant: &TenantId, active: u32) {
-        self.lock().entry(tenant.clone()).or_default().active = Some(active);
+    pub(super) fn counted(&self, tenant: &TenantId, active: u32, at: Duration) {
+        let mut tenants = self.lock();
+        let tally = tenants.entry(tenant.clone()).or_default();
+        (tally.active, tally.counted_at) = (Some(active), at);
     }
 
     /// A run has changed its status.
@@ -84,18 +93,19 @@ impl Drop for UnderWay {
 }
 
 impl super::Engine {
-    /// Active runs of a tenant: at least as many as there are, and exactly as many near the limit.
+    /// Active runs of a tenant: at least as many as there are but for what others started a moment ago, and exactly as many
+    /// near the limit.
     pub(crate) async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32, servo_store::Error> {
         let admissions = &self.inner.admissions;
-        if self.inner.single_process
-            && let Some(active) = admissions.active(tenant).filter(|active| *active < most / 2)
+        let now = self.inner.clock.elapsed();
+        if let Some((active, counted_at)) = admissions.active(tenant)
+            && active < most / 2
+            && (self.inner.single_process || now.saturating_sub(counted_at) < BELIEVED)
         {
             return Ok(active);
         }
         let active = self.inner.store.count_active(tenant, most).await?;
-        if self.inner.single_process {
-            admissions.counted(tenant, active);
-        }
+        admissions.counted(tenant, active, now);
         Ok(active)
     }
 }
@@ -109,14 +119,14 @@ mod tests {
         let (admissions, tenant) = (Admissions::default(), TenantId::default_tenant());
         admissions.moved(&tenant, None, RunStatus::Running);
         assert_eq!(admissions.active(&tenant), None, "nobody has counted yet");
-        admissions.counted(&tenant, 3);
+        admissions.counted(&tenant, 3, Duration::ZERO);
         admissions.moved(&tenant, None, RunStatus::Running);
         admissions.moved(&tenant, Some(RunStatus::Running), RunStatus::Paused);
-        assert_eq!(admissions.active(&tenant), Some(4));
+        assert_eq!(admissions.active(&tenant), Some((4, Duration::ZERO)));
         admissions.moved(&tenant, Some(RunStatus::Paused), RunStatus::Failed);
         admissions.moved(&tenant, Some(RunStatus::Failed), RunStatus::Pending);
-        assert_eq!(admissions.active(&tenant), Some(3));
+        assert_eq!(admissions.active(&tenant), Some((3, Duration::ZERO)));
         drop(admissions.enter(&tenant));
-        assert_eq!(admissions.active(&tenant), Some(3));
+        assert_eq!(admissions.active(&tenant), Some((3, Duration::ZERO)));
     }
 }

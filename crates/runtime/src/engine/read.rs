@@ -62,6 +62,18 @@ impl Engine {
         Ok(seen)
     }
 
+    /// Looks at the state that this node remembers, which another may have moved on since. `None` if it remembers none.
+    pub(crate) async fn remembered<T>(
+        &self,
+        scope: &Scope,
+        run_id: &RunId,
+        view: impl FnOnce(&RunState) -> T + Send,
+    ) -> Option<T> {
+        let slot = self.inner.cache.slot(run_id);
+        let hot = slot.lock().await;
+        hot.as_ref().filter(|known| scope.covers(&known.tenant)).map(|known| view(&known.state))
+    }
+
     /// Applies what was appended since.
     pub(super) async fn catch_up(
         &self,

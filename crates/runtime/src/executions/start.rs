@@ -128,17 +128,24 @@ impl Executions {
         let mut deadline = std::pin::pin!(deadline);
         let scope = Self::scope(tenant);
         let ended = |state: &RunState| state.execution.as_ref().and_then(|execution| execution.head.ended.clone());
+        // What runs here ends here, and rings: as long as it has not ended in this node's memory, the store need not be asked.
+        let remembered = engine.remembered(&scope, run_id, ended).await;
+        let mut is_here = matches!(remembered, Some(None)) && engine.in_flight().runs(run_id);
         loop {
-            if let Some(ended) = engine.view(&scope, run_id, ended).await? {
+            if !is_here && let Some(ended) = engine.view(&scope, run_id, ended).await? {
                 return Ok(Some(ended));
             }
             tokio::select! {
                 biased;
-                () = listener.rung() => {}
+                // It has ended here since this began to listen, so that this is how.
+                () = listener.rung() => if let Some(Some(ended)) = engine.remembered(&scope, run_id, ended).await {
+                    return Ok(Some(ended));
+                },
                 // An end on another node rings no bell here.
                 () = engine.clock().sleep(engine.config().poll()) => {}
                 () = &mut deadline => return Ok(None),
             }
+            is_here = false;
         }
     }
 }

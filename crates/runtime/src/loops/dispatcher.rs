@@ -92,6 +92,10 @@ impl Workshop {
 /// How many invocations of the function that a run executes may run at the same time, if it executes one.
 async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Option<u32>>, Error> {
     let most = |state: &RunState| Some(state.execution.as_ref()?.head.start.max_concurrent);
+    // It came with the run's start and stays, so that a state which is not the newest will do.
+    if let Some(Some(most)) = engine.remembered(&Scope::System, &row.run_id, most).await {
+        return Ok(Some(most));
+    }
     match engine.view(&Scope::System, &row.run_id, most).await {
         // Its dispatch goes the way of those whose run is gone.
         Err(Error::Store(servo_store::Error::NotFound)) => Ok(None),

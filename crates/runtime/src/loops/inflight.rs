@@ -64,6 +64,14 @@ impl InFlight {
         self.lock().contains_key(request_id)
     }
 
+    /// Whether an attempt of the run is executed here. Ids of attempts begin with their run's.
+    pub(crate) fn runs(&self, run_id: &RunId) -> bool {
+        let attempts = self.lock();
+        let mut own =
+            attempts.range(run_id.as_str().to_owned()..).take_while(|(id, _)| id.starts_with(run_id.as_str()));
+        own.any(|(_, running)| running.run_id == *run_id)
+    }
+
     pub(crate) fn cancel_run(&self, run_id: &RunId) {
         for running in self.lock().values().filter(|running| running.run_id == *run_id) {
             running.cancel.notify_one();
@@ -100,5 +108,23 @@ impl InFlight {
 
     pub(crate) fn take_recovered(&self) -> Vec<String> {
         std::mem::take(&mut *self.recovered.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_here_while_an_attempt_of_it_is() {
+        let (in_flight, run) = (InFlight::default(), |name: &str| RunId::parse(name).unwrap());
+        let running = in_flight.register("inv_12/handler/1", &run("inv_12"), Timestamp::EPOCH).unwrap();
+        let other = in_flight.register("inv_123/handler/1", &run("inv_123"), Timestamp::EPOCH).unwrap();
+        let here = |name: &str| in_flight.runs(&run(name));
+        assert!(here("inv_12") && here("inv_123") && !here("inv_1") && !here("inv_13"));
+        drop(running);
+        assert!(!here("inv_12"), "another's id only begins the same");
+        drop(other);
+        assert!(!here("inv_123"));
     }
 }

@@ -190,14 +190,14 @@ fn asks_lease(stream: &StreamAppend) -> bool {
 }
 
 /// The tenants whose rows the transaction may see. An id has no comma.
-fn tenants(appends: &[&Append]) -> String {
+pub(super) fn tenants(appends: &[&Append]) -> String {
     let tenants: BTreeSet<&str> =
         appends.iter().flat_map(|append| &append.streams).map(|stream| stream.tenant.as_str()).collect();
     tenants.into_iter().collect::<Vec<_>>().join(",")
 }
 
 /// Runs, and the requests of new ones: two starts of the same request wait for each other.
-fn locks(appends: &[&Append]) -> Vec<i64> {
+pub(super) fn locks(appends: &[&Append]) -> Vec<i64> {
     let mut locks = BTreeSet::new();
     for stream in appends.iter().flat_map(|append| &append.streams) {
         locks.insert(lock::run(&stream.run_id));

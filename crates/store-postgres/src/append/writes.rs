@@ -10,6 +10,7 @@ use servo_store::{AuthorityRow, DispatchRow, NewEvent, Result, RunRow, StreamApp
 use crate::pipeline::Pipeline;
 use crate::sql;
 use crate::sql::counts::Counts;
+use crate::sql::timer::Timers;
 
 #[derive(Debug, Default)]
 pub(super) struct Writes<'a> {
@@ -17,7 +18,7 @@ pub(super) struct Writes<'a> {
     pub(super) new_runs: Vec<NewRun<'a>>,
     pub(super) events: Vec<EventWrite<'a>>,
     pub(super) rows: BTreeMap<&'a RunId, &'a RunRow>,
-    pub(super) timers: BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>,
+    pub(super) timers: Timers<'a>,
     pub(super) queue: BTreeMap<&'a RunId, QueueWrite<'a>>,
     pub(super) snapshots: BTreeMap<(&'a RunId, u64), (&'a TenantId, &'a str)>,
     /// Removed before any is written: one that is withdrawn may be queued again.

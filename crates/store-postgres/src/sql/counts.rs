@@ -8,7 +8,7 @@ use servo_model::invocation::InvocationStatus;
 use servo_store::Result;
 use tokio_postgres::Row;
 
-use crate::pipeline::{Pipeline, params};
+use crate::pipeline::{Param, Pipeline, params};
 use crate::rows;
 
 /// Counts all plans of a tenant. No plan is called so: a list of many would take long to add up.
@@ -73,17 +73,20 @@ impl Counts {
 
     /// Adds the statement. The last of a transaction: others that count in the same shard wait from here on.
     pub(crate) fn send(&self, pipeline: &mut Pipeline<'_>) {
-        let changed = || self.changes.iter().filter(|(_, change)| **change != 0);
-        if changed().next().is_none() {
-            return;
+        if self.changes.values().any(|change| *change != 0) {
+            pipeline.query(ADD, self.columns());
         }
-        let params = params![
+    }
+
+    /// The changes as parallel arrays.
+    pub(crate) fn columns<'a>(&self) -> Vec<Param<'a>> {
+        let changed = || self.changes.iter().filter(|(_, change)| **change != 0);
+        params![
             changed().map(|((tenant, ..), _)| tenant.as_str().to_owned()).collect::<Vec<_>>(),
             changed().map(|((_, plan, _), _)| plan.clone()).collect::<Vec<_>>(),
             changed().map(|((.., visible), _)| *visible).collect::<Vec<_>>(),
             changed().map(|(_, change)| *change).collect::<Vec<_>>(),
-        ];
-        pipeline.query(ADD, params);
+        ]
     }
 }
 

@@ -14,7 +14,7 @@ use servo_store::{Result, RunRow, RunStore, Scope};
 
 use super::{counts, lock};
 use crate::append::NewRun;
-use crate::pipeline::{Pipeline, params};
+use crate::pipeline::{Param, Pipeline, params};
 use crate::rows;
 use crate::store::PostgresStore;
 
@@ -48,17 +48,23 @@ const RELEASE: &str = "UPDATE runs SET request_key = NULL WHERE run_id = $1 AND 
 const ACTIVE: &str = "SELECT count(*) AS count FROM (SELECT FROM runs
     WHERE tenant_id = $1 AND status IN ('RUNNING', 'PAUSED') AND run_id <> '_system' LIMIT $2) active";
 
-pub(crate) fn insert(pipeline: &mut Pipeline<'_>, runs: &[NewRun<'_>]) -> Result<()> {
-    if runs.is_empty() {
-        return Ok(());
+pub(crate) fn insert<'a>(pipeline: &mut Pipeline<'a>, runs: &[NewRun<'a>]) -> Result<()> {
+    if !runs.is_empty() {
+        pipeline.query(INSERT, new_columns(runs)?);
     }
-    let text = |of: fn(&RunRow) -> &str| runs.iter().map(|run| of(run.row).to_owned()).collect::<Vec<_>>();
+    Ok(())
+}
+
+/// New runs as parallel arrays.
+pub(crate) fn new_columns<'a>(runs: &[NewRun<'a>]) -> Result<Vec<Param<'a>>> {
+    let text = |of: fn(&'a RunRow) -> &'a str| runs.iter().map(|run| of(run.row)).collect::<Vec<&'a str>>();
+    let maybe = |of: fn(&'a RunRow) -> Option<&'a str>| runs.iter().map(|run| of(run.row)).collect::<Vec<_>>();
     let seqs = runs.iter().map(|run| rows::exact("changed_seq", run.row.changed_seq)).collect::<Result<Vec<_>>>()?;
     let keys: Vec<_> = runs.iter().map(|run| run.row.request_key.map(|key| key.as_bytes().to_vec())).collect();
     let finished: Vec<_> = runs.iter().map(|run| run.row.finished_at.map(|at| at.as_millis())).collect();
-    let params = params![
-        runs.iter().map(|run| run.run_id.as_str().to_owned()).collect::<Vec<_>>(),
-        runs.iter().map(|run| run.tenant.as_str().to_owned()).collect::<Vec<_>>(),
+    Ok(params![
+        runs.iter().map(|run| run.run_id.as_str()).collect::<Vec<&'a str>>(),
+        runs.iter().map(|run| run.tenant.as_str()).collect::<Vec<&'a str>>(),
         text(|row| &row.project),
         text(|row| &row.environment),
         text(|row| &row.plan_id),
@@ -69,25 +75,28 @@ pub(crate) fn insert(pipeline: &mut Pipeline<'_>, runs: &[NewRun<'_>]) -> Result
         runs.iter().map(|run| run.row.created_at.as_millis()).collect::<Vec<_>>(),
         finished,
         seqs,
-        runs.iter().map(|run| run.row.quarantined.clone()).collect::<Vec<_>>(),
-        runs.iter().map(|run| run.row.name.clone()).collect::<Vec<_>>(),
-        runs.iter().map(|run| run.row.outcome.clone()).collect::<Vec<_>>(),
+        maybe(|row| row.quarantined.as_deref()),
+        maybe(|row| row.name.as_deref()),
+        maybe(|row| row.outcome.as_deref()),
         runs.iter().map(|run| run.row.invocation).collect::<Vec<_>>(),
         runs.iter().map(|run| run.row.mode.map(InvocationMode::as_str)).collect::<Vec<_>>(),
-        runs.iter().map(|run| run.row.correlation_id.clone()).collect::<Vec<_>>(),
-    ];
-    pipeline.query(INSERT, params);
-    Ok(())
+        maybe(|row| row.correlation_id.as_deref()),
+    ])
 }
 
 pub(crate) fn update<'a>(pipeline: &mut Pipeline<'a>, runs: &BTreeMap<&'a RunId, &'a RunRow>) -> Result<()> {
-    if runs.is_empty() {
-        return Ok(());
+    if !runs.is_empty() {
+        pipeline.query(UPDATE, changed_columns(runs)?);
     }
+    Ok(())
+}
+
+/// Rows that change as parallel arrays.
+pub(crate) fn changed_columns<'a>(runs: &BTreeMap<&'a RunId, &'a RunRow>) -> Result<Vec<Param<'a>>> {
     let text = |of: fn(&'a RunRow) -> &'a str| runs.values().map(|row| of(row)).collect::<Vec<&'a str>>();
     let seqs = runs.values().map(|row| rows::exact("changed_seq", row.changed_seq)).collect::<Result<Vec<_>>>()?;
     let finished: Vec<_> = runs.values().map(|row| row.finished_at.map(|at| at.as_millis())).collect();
-    let params = params![
+    Ok(params![
         runs.keys().map(|run| run.as_str()).collect::<Vec<&'a str>>(),
         text(|row| &row.project),
         text(|row| &row.environment),
@@ -99,9 +108,7 @@ pub(crate) fn update<'a>(pipeline: &mut Pipeline<'a>, runs: &BTreeMap<&'a RunId,
         seqs,
         runs.values().map(|row| row.name.as_deref()).collect::<Vec<_>>(),
         runs.values().map(|row| row.outcome.as_deref()).collect::<Vec<_>>(),
-    ];
-    pipeline.query(UPDATE, params);
-    Ok(())
+    ])
 }
 
 #[async_trait]

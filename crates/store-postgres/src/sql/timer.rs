@@ -7,9 +7,12 @@ use servo_store::Result;
 use servo_store::dispatch::{DueTimer, DueTimers};
 
 use super::now;
-use crate::pipeline::{Pipeline, params};
+use crate::pipeline::{Param, Pipeline, params};
 use crate::rows;
 use crate::store::PostgresStore;
+
+/// Runs whose timers change, each with its tenant and when it is due; `None` clears it.
+pub(crate) type Timers<'a> = BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>;
 
 const SET: &str = "INSERT INTO timers (run_id, tenant_id, due_at)
     SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
@@ -30,18 +33,27 @@ const DUE: &str = concat!(
 
 const GET: &str = "SELECT due_at FROM timers WHERE run_id = $1";
 
-pub(crate) fn change<'a>(pipeline: &mut Pipeline<'a>, timers: &BTreeMap<&'a RunId, (&'a TenantId, Option<Timestamp>)>) {
+pub(crate) fn change<'a>(pipeline: &mut Pipeline<'a>, timers: &Timers<'a>) {
+    if timers.values().any(|(_, due)| due.is_some()) {
+        pipeline.query(SET, set_columns(timers));
+    }
+    if timers.values().any(|(_, due)| due.is_none()) {
+        pipeline.query(CLEAR, params![cleared(timers)]);
+    }
+}
+
+/// Timers that are set as parallel arrays.
+pub(crate) fn set_columns<'a>(timers: &Timers<'a>) -> Vec<Param<'a>> {
     let set: Vec<_> = timers.iter().filter_map(|(run, (tenant, due))| Some((run, tenant, (*due)?))).collect();
-    let cleared: Vec<_> = timers.iter().filter(|(_, (_, due))| due.is_none()).map(|(run, _)| run.as_str()).collect();
-    if !set.is_empty() {
-        let runs: Vec<&str> = set.iter().map(|(run, ..)| run.as_str()).collect();
-        let tenants: Vec<&str> = set.iter().map(|(_, tenant, _)| tenant.as_str()).collect();
-        let due: Vec<i64> = set.iter().map(|(.., due)| due.as_millis()).collect();
-        pipeline.query(SET, params![runs, tenants, due]);
-    }
-    if !cleared.is_empty() {
-        pipeline.query(CLEAR, params![cleared]);
-    }
+    params![
+        set.iter().map(|(run, ..)| run.as_str()).collect::<Vec<&'a str>>(),
+        set.iter().map(|(_, tenant, _)| tenant.as_str()).collect::<Vec<&'a str>>(),
+        set.iter().map(|(.., due)| due.as_millis()).collect::<Vec<_>>(),
+    ]
+}
+
+pub(crate) fn cleared<'a>(timers: &Timers<'a>) -> Vec<&'a str> {
+    timers.iter().filter(|(_, (_, due))| due.is_none()).map(|(run, _)| run.as_str()).collect()
 }
 
 impl PostgresStore {

@@ -12,10 +12,10 @@ use crate::support::{config, connect, database, run};
 const CUTS: i64 = 30;
 
 /// Two runs change together, with a dispatch.
-fn append(runs: &[RunId; 2]) -> Append {
+fn append(runs: &[RunId; 2], expected: Expected) -> Append {
     let acme = tenant("acme");
-    let mut streams: Vec<_> =
-        runs.iter().map(|run| add(run, &acme, Expected::Seq(1), vec![fresh_event(run), fresh_event(run)])).collect();
+    let events = |run: &RunId| vec![fresh_event(run), fresh_event(run)];
+    let mut streams: Vec<_> = runs.iter().map(|run| add(run, &acme, expected, events(run))).collect();
     let step = dispatch_step("a", 1);
     let request_id = step.request_id(&runs[0]);
     streams[0].dispatches.push(DispatchChange::Queue { request_id, target: "t".to_owned(), step: Some(step) });
@@ -32,7 +32,7 @@ struct Tally {
 }
 
 /// Cuts at one place after another. `again` makes the append that is sent after an error from the one before.
-async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn(usize)) -> Tally {
+async fn sweep(expected: Expected, directions: &[Direction], again: fn(&Append) -> Append, check: fn(usize)) -> Tally {
     let url = database().await;
     let direct = connect(&url).await;
     let proxy = Proxy::start().await;
@@ -51,9 +51,9 @@ async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn
             // Makes a new connection with all statements prepared, so that the cut falls into the append alone and all
             // appends send the same.
             proxy.cut_now();
-            let before = append(&others);
+            let before = append(&others, expected);
             while store.append(before.clone()).await.is_err() {}
-            let mut work = append(&runs);
+            let mut work = append(&runs, expected);
             proxy.heal();
             if cut > 0 {
                 proxy.cut_after(direction, span * cut / (CUTS + 1));
@@ -90,11 +90,24 @@ async fn sweep(directions: &[Direction], again: fn(&Append) -> Append, check: fn
     tally
 }
 
+const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
+
+/// Judged in the middle of its transaction: what is cut before the second half is sent was not written, and is said not to be.
 #[test]
 fn a_repeated_append_leaves_one_copy_wherever_it_was_cut() {
     run(async {
-        let tally = sweep(&[Direction::Up, Direction::Down], Append::clone, |events| assert_eq!(events, 3)).await;
+        let tally = sweep(Expected::Any, &BOTH, Append::clone, |events| assert_eq!(events, 3)).await;
         assert!(tally.refused > 5 && tally.unknown_and_written > 1, "the cuts are where they should be: {tally:?}");
+    });
+}
+
+/// Sent as one: after that nobody knows.
+#[test]
+fn so_does_one_that_the_database_checks() {
+    run(async {
+        let tally = sweep(Expected::Seq(1), &BOTH, Append::clone, |events| assert_eq!(events, 3)).await;
+        let are_unknown = tally.unknown_and_not > 5 && tally.unknown_and_written > 1;
+        assert!(are_unknown, "the cuts are where they should be: {tally:?}");
     });
 }
 
@@ -115,7 +128,7 @@ fn an_append_repeated_under_new_keys_is_there_twice() {
         let count = |events: usize| {
             TWICE.fetch_add(usize::from(events > 3), Ordering::Relaxed);
         };
-        sweep(&[Direction::Down], anew, count).await;
+        sweep(Expected::Seq(1), &[Direction::Down], anew, count).await;
         assert!(TWICE.load(Ordering::Relaxed) > 0);
     });
 }

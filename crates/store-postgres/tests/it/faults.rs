@@ -13,8 +13,12 @@ use tokio_postgres::Client;
 use crate::support::{config, connect, database, owner, run, spawn};
 
 fn one_more(expected: u64) -> Append {
+    expecting(Expected::Seq(expected))
+}
+
+fn expecting(expected: Expected) -> Append {
     let run = run_id("inv_1");
-    Append::one(add(&run, &tenant("acme"), Expected::Seq(expected), vec![fresh_event(&run)]))
+    Append::one(add(&run, &tenant("acme"), expected, vec![fresh_event(&run)]))
 }
 
 async fn prepared() -> (Arc<PostgresStore>, Client, String) {
@@ -37,10 +41,10 @@ async fn end_waiting_session(observer: &Client) {
 }
 
 /// A session ends in the middle of an append, which is then sent again under the same keys.
-async fn ended_while(lock: &str) {
+async fn ended_while(lock: &str, expected: Expected) {
     let (store, owner, url) = prepared().await;
     owner.batch_execute(&format!("BEGIN; {lock}")).await.unwrap();
-    let work = one_more(1);
+    let work = expecting(expected);
     let append = begin(&store, &work);
     end_waiting_session(&crate::support::owner(&url).await).await;
     let error = append.await.unwrap().unwrap_err();
@@ -54,15 +58,28 @@ async fn ended_while(lock: &str) {
     }
 }
 
+const LOADING: &str = "LOCK TABLE servo.runs IN ACCESS EXCLUSIVE MODE";
+const WRITING: &str = "LOCK TABLE servo.events IN SHARE MODE";
+
 #[test]
 fn a_session_that_ends_while_loading_wrote_nothing() {
-    run(ended_while("LOCK TABLE servo.runs IN ACCESS EXCLUSIVE MODE"));
+    run(ended_while(LOADING, Expected::Any));
 }
 
 /// The commit was sent along, but the server never came to it.
 #[test]
 fn a_session_that_ends_while_writing_wrote_nothing() {
-    run(ended_while("SELECT FROM servo.runs WHERE run_id = 'inv_1' FOR UPDATE"));
+    run(ended_while(WRITING, Expected::Any));
+}
+
+#[test]
+fn a_session_that_ends_while_checking_wrote_nothing() {
+    run(ended_while(LOADING, Expected::Seq(1)));
+}
+
+#[test]
+fn a_session_that_ends_while_writing_as_expected_wrote_nothing() {
+    run(ended_while(WRITING, Expected::Seq(1)));
 }
 
 #[test]

@@ -19,9 +19,9 @@ const LEASE_MS: i64 = 1_000;
 /// What a take-over may take beyond the lease.
 const GOAL: Duration = Duration::from_secs(2);
 
-fn one_more(expected: u64, fence: Option<Fence>) -> Append {
+fn one_more(expected: Expected, fence: Option<Fence>) -> Append {
     let run = run_id("inv_1");
-    let stream = add(&run, &tenant("acme"), Expected::Seq(expected), vec![fresh_event(&run)]);
+    let stream = add(&run, &tenant("acme"), expected, vec![fresh_event(&run)]);
     Append { fence, ..Append::one(stream) }
 }
 
@@ -67,7 +67,7 @@ fn a_paused_holder_hands_the_authority_on_in_time() {
         let writer = pausable(&proxy, &url, &clock).await;
         holder.append(start_append(&run_id("inv_1"), &tenant("acme"))).await.unwrap();
         let epoch = holder.append(acquire("holder", clock.now())).await.unwrap().epoch.unwrap();
-        writer.append(one_more(1, Some(Fence { epoch }))).await.unwrap();
+        writer.append(one_more(Expected::Seq(1), Some(Fence { epoch }))).await.unwrap();
         proxy.hold();
         let begin = |store: &Arc<PostgresStore>, append: Append| {
             let store = Arc::clone(store);
@@ -75,7 +75,7 @@ fn a_paused_holder_hands_the_authority_on_in_time() {
         };
         let renewal = begin(&holder, renew("holder", epoch, clock.now()));
         while sessions(&observer, "state = 'idle in transaction'").await == 0 {}
-        let write = begin(&writer, one_more(2, Some(Fence { epoch })));
+        let write = begin(&writer, one_more(Expected::Seq(2), Some(Fence { epoch })));
         while sessions(&observer, "wait_event_type = 'Lock'").await == 0 {}
         clock.advance(2 * LEASE_MS);
         let began = Instant::now();
@@ -95,7 +95,8 @@ fn a_paused_holder_hands_the_authority_on_in_time() {
     });
 }
 
-/// Nobody took its place while it was away: the append is written, once.
+/// Nobody took its place while it was away: the append is written, once. One that does not say what it expects is judged in
+/// the middle of its transaction.
 #[test]
 fn an_append_that_was_paused_is_written_once() {
     run(async {
@@ -103,8 +104,9 @@ fn an_append_that_was_paused_is_written_once() {
         let (observer, clock, proxy) = (owner(&url).await, ManualClock::new(), Proxy::start().await);
         let store = pausable(&proxy, &url, &clock).await;
         store.append(start_append(&run_id("inv_1"), &tenant("acme"))).await.unwrap();
+        store.append(one_more(Expected::Any, None)).await.unwrap();
         proxy.hold();
-        let work = one_more(1, None);
+        let work = one_more(Expected::Any, None);
         let append = {
             let (store, work) = (store.clone(), work.clone());
             spawn(async move { store.append(work).await })
@@ -113,13 +115,13 @@ fn an_append_that_was_paused_is_written_once() {
         while sessions(&observer, "state = 'idle in transaction'").await > 0 {}
         proxy.heal();
         match append.await.unwrap() {
-            Ok(appended) => assert_eq!(appended.streams[0].events[0].run_seq, 2),
+            Ok(appended) => assert_eq!(appended.streams[0].events[0].run_seq, 3),
             // The end of the connection came between the look at it and the sending: nobody can say, and it says so.
             Err(Error::Unavailable { maybe_written: true, .. }) => {}
             Err(error) => panic!("{error:?}"),
         }
         store.append(work).await.unwrap();
         let page = store.read_run(&Scope::System, &run_id("inv_1"), 0, 10).await.unwrap();
-        assert_eq!(page.head_seq, 2);
+        assert_eq!(page.head_seq, 3);
     });
 }

@@ -8,7 +8,7 @@ use crate::rows;
 use crate::store::PostgresStore;
 
 /// Each gives a text per finding, a few at most.
-const CHECKS: [&str; 10] = [
+const CHECKS: [&str; 11] = [
     "SELECT 'run ' || r.run_id || ' has no events' AS finding FROM runs r
         WHERE r.run_id <> '_system' AND NOT EXISTS (SELECT FROM events e WHERE e.run_id = r.run_id) LIMIT 20",
     "SELECT 'event ' || e.run_seq || ' of run ' || e.run_id || ' has lost its payload' AS finding FROM events e
@@ -16,11 +16,20 @@ const CHECKS: [&str; 10] = [
             AND NOT EXISTS (SELECT FROM blobs b WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq) LIMIT 20",
     "SELECT 'a payload of run ' || b.run_id || ' has no event' AS finding FROM blobs b
         WHERE NOT EXISTS (SELECT FROM events e WHERE e.run_id = b.run_id AND e.run_seq = b.run_seq) LIMIT 20",
+    // One look into the index for each run.
+    "WITH RECURSIVE found AS (
+            (SELECT run_id FROM events ORDER BY run_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT e.run_id FROM events e WHERE e.run_id > f.run_id ORDER BY e.run_id LIMIT 1)
+                FROM found f WHERE f.run_id IS NOT NULL)
+        SELECT 'events of ' || f.run_id || ' have no run' AS finding FROM found f
+        WHERE f.run_id IS NOT NULL AND NOT EXISTS (SELECT FROM runs r WHERE r.run_id = f.run_id) LIMIT 20",
     "SELECT 'the system stream has no row' AS finding WHERE NOT EXISTS (SELECT FROM runs WHERE run_id = '_system')",
     "SELECT 'the store has no epoch' AS finding WHERE NOT EXISTS (SELECT FROM meta)",
-    // The guards of the log: three triggers on each of its tables, none switched off.
-    "SELECT 'table ' || name || ' is not guarded' AS finding FROM unnest(ARRAY['events', 'blobs']) AS name
-        WHERE 3 <> (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = ('servo.' || name)::regclass
+    // The guards of the log: triggers on each of its tables and on the runs they belong to, none switched off.
+    "SELECT 'table ' || name || ' is not guarded' AS finding
+        FROM (VALUES ('events', 4), ('blobs', 3), ('runs', 2), ('timers', 1), ('dispatches', 1)) AS guarded (name, triggers)
+        WHERE triggers <> (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = ('servo.' || name)::regclass
             AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A'))",
     "SELECT 'table ' || c.relname || ' has no forced row security' AS finding FROM pg_class c
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
