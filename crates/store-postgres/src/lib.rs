@@ -12,6 +12,7 @@
 //! This crate starts tasks of its own (two writers, the hint's listener and notifier), all in `tasks`, all gone after
 //! `close`.
 
+mod access;
 mod append;
 mod batch;
 mod config;
@@ -24,6 +25,7 @@ mod rows;
 mod sql;
 mod store;
 mod tasks;
+mod tls;
 
 pub use config::Config;
 pub use store::PostgresStore;

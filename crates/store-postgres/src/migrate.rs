@@ -10,11 +10,12 @@ use servo_canon::Digest;
 use servo_model::Timestamp;
 use servo_store::mem::system_row;
 use servo_store::{Error, Result};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
+use crate::access::Access;
 use crate::config::Config;
-use crate::error::{self, Failure, Phase, corrupt};
-use crate::{pool, tasks};
+use crate::error::{Failure, Phase, corrupt};
+use crate::tasks;
 
 /// In order, from 1. Never edited once released.
 const MIGRATIONS: &[Migration] = &[
@@ -45,9 +46,8 @@ struct Migration {
 }
 
 /// Brings the database to this program's schema, or says why it cannot.
-pub(crate) async fn migrate(config: &Config) -> Result<()> {
-    let driver = pool::driver_config(config)?;
-    let (client, connection) = driver.connect(NoTls).await.map_err(|error| error::connecting(&error))?;
+pub(crate) async fn migrate(config: &Config, access: &Access) -> Result<()> {
+    let (client, connection) = access.connect().await?;
     let connection = tasks::spawn(async move {
         // The client's calls report what happens to the connection.
         let _ = connection.await;

@@ -8,6 +8,7 @@ use servo_model::limits::Limits;
 use servo_store::{Error, Fence, Result, Scope, TimeSource};
 use tokio_postgres::Row;
 
+use crate::access::Access;
 use crate::batch::Batcher;
 use crate::config::Config;
 use crate::hint::Hints;
@@ -41,9 +42,10 @@ pub(crate) struct Core {
 impl PostgresStore {
     /// Migrates the database if it must be and opens the store. Needs a tokio runtime, and goes on needing it.
     pub async fn connect(config: Config) -> Result<Self> {
-        migrate::migrate(&config).await?;
+        let access = Access::new(&config)?;
+        migrate::migrate(&config, &access).await?;
         let core = Arc::new(Core {
-            pools: Pools::new(&config)?,
+            pools: Pools::new(&config, &access)?,
             limits: config.limits.clone(),
             time: config.time.clone(),
             reads_naively: config.is_sabotaged("naive-outbox"),
@@ -51,7 +53,7 @@ impl PostgresStore {
             fences: !config.is_sabotaged("no-fence"),
             is_closed: AtomicBool::new(false),
         });
-        let hints = Hints::start(&config, &core)?;
+        let hints = Hints::start(&config, &access, &core);
         let batcher = Batcher::start(&core, config.append_connections, &hints.sender());
         Ok(Self { core, batcher, hints })
     }

@@ -4,6 +4,8 @@
 
 mod batch;
 mod catalog;
+mod certificates;
+mod cluster;
 mod conformance;
 mod costs;
 mod cuts;
@@ -17,3 +19,4 @@ mod paused;
 mod proxy;
 mod support;
 mod tenants;
+mod tls;

@@ -8,8 +8,9 @@ use tokio::sync::Mutex;
 
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start, random_plan};
+use crate::support::cluster::Cluster;
 use crate::support::dice::Dice;
-use crate::support::postgres::{Cluster, configuration};
+use crate::support::postgres::configuration;
 use crate::support::process::Servo;
 use crate::support::size;
 
