@@ -32,7 +32,8 @@ pub struct Config {
     /// A deliberately broken variant, for tests that must fail, in builds with the feature `sabotage`: `naive-outbox`
     /// (the reader of the log goes by id alone), `unnamed-tenant` (queries leave it to row security to keep tenants
     /// apart), `no-tenancy` (nothing keeps them apart), `no-fence` (an authority that has passed on may still write),
-    /// `asynchronous-commit` (commits are answered before they are on disk). Other names are other crates' variants and change nothing here.
+    /// `asynchronous-commit` (commits are answered before they are on disk), `ack-before-commit` (appends are answered before
+    /// they are written at all). Other names are other crates' variants and change nothing here.
     pub sabotage: Option<String>,
 }
 

@@ -12,6 +12,9 @@
 //! This crate starts tasks of its own (two writers, the hint's listener and notifier), all in `tasks`, all gone after
 //! `close`.
 
+#[macro_use]
+mod crashpoint;
+
 mod access;
 mod append;
 mod batch;
@@ -28,4 +31,6 @@ mod tasks;
 mod tls;
 
 pub use config::Config;
+#[cfg(feature = "sabotage")]
+pub use crashpoint::crashpoints;
 pub use store::PostgresStore;

@@ -124,14 +124,18 @@ async fn run(client: &Client, migration: &Migration) -> Result<()> {
     let version = migration.version;
     let (name, checksum) = (migration.name, migration.checksum());
     let sql = format!(
-        "BEGIN; {sql}; INSERT INTO schema_migrations (version, name, checksum) VALUES ({version}, '{name}', '{checksum}'); COMMIT",
+        "BEGIN; {sql}; INSERT INTO schema_migrations (version, name, checksum) VALUES ({version}, '{name}', '{checksum}')",
         sql = migration.sql
     );
     let result = client.batch_execute(&sql).await;
     if result.is_err() {
         let _ = client.batch_execute("ROLLBACK").await;
+        return result.map_err(open);
     }
-    result.map_err(open)
+    crashpoint!("postgres.migration.before_commit");
+    client.batch_execute("COMMIT").await.map_err(open)?;
+    crashpoint!("postgres.migration.after_commit");
+    Ok(())
 }
 
 /// Rows that every store has: its identity, its secret and the system stream. Written once, then left alone.

@@ -1,5 +1,8 @@
 //! R8: the database itself dies, again and again, under load. Nothing acknowledged is lost, nothing is recorded twice.
 
+#[cfg(feature = "sabotage")]
+mod points;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
