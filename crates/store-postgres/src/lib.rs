@@ -21,6 +21,7 @@ mod batch;
 mod config;
 mod error;
 mod hint;
+mod inspect;
 mod migrate;
 mod pipeline;
 mod pool;
@@ -33,4 +34,5 @@ mod tls;
 pub use config::Config;
 #[cfg(feature = "sabotage")]
 pub use crashpoint::crashpoints;
+pub use inspect::{Inspection, inspect};
 pub use store::PostgresStore;

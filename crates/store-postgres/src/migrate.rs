@@ -31,7 +31,7 @@ const MIGRATIONS: &[Migration] = &[
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// PostgreSQL 15.0, as the server numbers itself.
-const SERVER_VERSION_MIN: i32 = 150_000;
+pub(crate) const SERVER_VERSION_MIN: i32 = 150_000;
 
 /// Any constant that all versions of this program share: whoever holds this lock migrates.
 const MIGRATION_LOCK: i64 = 0x5345_5256_4f00_0001;

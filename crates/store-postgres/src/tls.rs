@@ -87,6 +87,8 @@ impl Settings {
 #[derive(Clone)]
 pub(crate) struct Tls {
     mode: Mode,
+    /// Somebody is asked who the server is.
+    verifies: bool,
     client: Arc<ClientConfig>,
 }
 
@@ -100,7 +102,9 @@ impl Tls {
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let mode = mode(settings)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Arc::new(Verifier::new(check(mode, settings)?, &provider));
+        let check = check(mode, settings)?;
+        let verifies = !matches!(check, Check::Nothing);
+        let verifier = Arc::new(Verifier::new(check, &provider));
         let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let builder = versions.map_err(|_| invalid("sslmode", "this build has no version of TLS"))?;
         // Not dangerous where the verifier verifies: it is the only way to leave the name, or all, unverified as the modes ask.
@@ -117,11 +121,15 @@ impl Tls {
         };
         // Servers from version 17 on ask for it where TLS begins without a request for it.
         client.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Self { mode, client: Arc::new(client) })
+        Ok(Self { mode, verifies, client: Arc::new(client) })
     }
 
     pub(crate) fn mode(&self) -> Mode {
         self.mode
+    }
+
+    pub(crate) fn verifies(&self) -> bool {
+        self.verifies
     }
 }
 
