@@ -1,4 +1,7 @@
-//! `servo doctor`: looks at a server, a configuration or a data folder, and says what is wrong and what to do.
+//! `servo doctor`: looks at a server, a configuration with its database, or a data folder, and says what is wrong and what to
+//! do.
+
+mod database;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -8,6 +11,7 @@ use servo_cli::view::{Check, CheckStatus, Diagnosis};
 use servo_cli::{Failure, Global, Out, doctor, exit};
 use servo_runtime::verify::verify;
 use servo_runtime::{Clock as _, SystemClock};
+use servo_server::config::StoreConfig;
 use servo_store::AdminStore as _;
 
 use crate::{config, stores};
@@ -22,6 +26,9 @@ pub(crate) async fn run(args: DoctorArgs, global: &Global, out: &Out) -> Result<
             Ok(config) => {
                 checks.push(Check::ok("configuration", format!("{} is good", path.display())));
                 checks.push(port(config.server.bind));
+                if let StoreConfig::Postgres { url } = &config.store {
+                    checks.extend(database::checks(url).await);
+                }
             }
             Err(failure) => {
                 checks.push(Check::fail("configuration", failure.to_string(), "`servo config check` says the same"));

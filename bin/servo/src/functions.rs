@@ -156,6 +156,11 @@ impl FunctionHost for Host {
     fn awaited_worker(&self, tenant: &TenantId, run_id: &RunId) -> Option<String> {
         self.0.awaited_worker(tenant, run_id)
     }
+
+    fn workers(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<u64> {
+        let count = || self.0.live_workers(tenant, name.as_str());
+        (spec.reach == Reach::Pull).then(|| u64::try_from(count()).unwrap_or(u64::MAX))
+    }
 }
 
 /// Records which workers are silent, and which are heard again.

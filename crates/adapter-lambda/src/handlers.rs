@@ -97,6 +97,14 @@ impl LambdaHandlers {
         own.filter_map(|hub| Some(format!("{}:{}", hub.function, hub.awaited_version(run_id)?))).next()
     }
 
+    /// Workers of a function that ask here for a call, or have one, right now.
+    pub fn live_workers(&self, tenant: &TenantId, function: &str) -> usize {
+        let key = (tenant.clone(), function.to_owned());
+        let hub = self.hubs.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let views = hub.map(|hub| hub.views()).unwrap_or_default();
+        views.iter().map(|view| view.pollers + view.in_flight).sum()
+    }
+
     /// A handler for functions with `reach` in-process; a later one takes the place of an earlier one.
     pub fn register_in_process(&self, function: &str, handler: InProcessHandler) {
         self.in_process.register(function, handler);

@@ -14,6 +14,9 @@ pub trait FunctionHost: Send + Sync {
 
     /// The function and version whose worker a run waits for on this node. Other nodes may know more.
     fn awaited_worker(&self, tenant: &TenantId, run_id: &RunId) -> Option<String>;
+
+    /// Workers that ask this node for calls of a function, or have some, right now. `None` if it has no workers anywhere.
+    fn workers(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<u64>;
 }
 
 /// For servers that run no functions.
@@ -31,6 +34,10 @@ impl FunctionHost for NoHost {
     }
 
     fn awaited_worker(&self, _tenant: &TenantId, _run_id: &RunId) -> Option<String> {
+        None
+    }
+
+    fn workers(&self, _tenant: &TenantId, _name: &FunctionName, _spec: &FunctionSpec) -> Option<u64> {
         None
     }
 }

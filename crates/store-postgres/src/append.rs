@@ -56,7 +56,8 @@ pub(crate) async fn commit(core: &Core, appends: &[Append]) -> Vec<Result<Append
 /// The same on what is in the database.
 async fn judge_all(core: &Core, appends: &[&Append], at_once: bool) -> Vec<Result<Appended>> {
     let together: Vec<_> = appends.iter().copied().filter(|append| at_once && !crosses_tenants(append)).collect();
-    let mut batch = if together.len() > 1 { Box::pin(transact(core, &together)).await } else { Err(Stop::Apart) };
+    let mut batch =
+        if together.len() > 1 { Box::pin(transact(core, &together, Ending::Kept)).await } else { Err(Stop::Apart) };
     let mut answers = Vec::with_capacity(appends.len());
     let mut in_vain = 0;
     for append in appends {
@@ -88,7 +89,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
     let mut attempt = 0;
     while attempt < ATTEMPTS_MAX {
         attempt += 1;
-        match transact(core, &[append]).await {
+        match transact(core, &[append], Ending::Kept).await {
             Ok(mut answers) => return answers.pop_front().unwrap_or(Err(Error::Closed)),
             Err(Stop::Error(error)) => return Err(error),
             // Waiting is no attempt.
@@ -120,12 +121,33 @@ fn hidden(append: &Append, failure: &Failure) -> Option<Error> {
     }
 }
 
-async fn transact(core: &Core, appends: &[&Append]) -> std::result::Result<VecDeque<Result<Appended>>, Stop> {
+/// What would be answered, with nothing written. Only a broken variant asks for it.
+pub(crate) async fn rehearse(core: &Core, append: &Append) -> Result<Appended> {
+    match transact(core, &[append], Ending::Undone).await {
+        Ok(mut answers) => answers.pop_front().unwrap_or(Err(Error::Closed)),
+        Err(Stop::Error(error)) => Err(error),
+        Err(_) => Err(unavailable("others change the same rows")),
+    }
+}
+
+/// How a transaction ends that could be committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Kept,
+    Undone,
+}
+
+async fn transact(
+    core: &Core,
+    appends: &[&Append],
+    ending: Ending,
+) -> std::result::Result<VecDeque<Result<Appended>>, Stop> {
     let pools = &core.pools;
     let pool = if appends.iter().any(|append| crosses_tenants(append)) { &pools.engine } else { &pools.append };
     let connection = pools.borrow(pool).await.map_err(Stop::Error)?;
     let mut pipeline = Pipeline::new();
     let read = load::ask(core, appends, &mut pipeline);
+    crashpoint!("postgres.append.before_begin");
     let mut world = match connection.send(pipeline).await {
         Ok(answers) => read(answers).map_err(Stop::Error)?,
         Err(Failed { failure, .. }) if failure.is_refusal() => {
@@ -136,15 +158,17 @@ async fn transact(core: &Core, appends: &[&Append]) -> std::result::Result<VecDe
     };
     let mut writes = Writes::default();
     let answers: VecDeque<_> = appends.iter().map(|append| world.judge(append, &mut writes)).collect();
-    if writes.is_empty() {
+    if writes.is_empty() || ending == Ending::Undone {
         connection.roll_back().await;
         return Ok(answers);
     }
     let mut pipeline = Pipeline::new();
     writes.send(&mut pipeline, world.now).map_err(Stop::Error)?;
     let commit = pipeline.plain("COMMIT");
+    crashpoint!("postgres.append.before_commit");
     match connection.send(pipeline).await {
         Ok(_) => {
+            crashpoint!("postgres.append.after_commit");
             connection.release();
             Ok(answers)
         }

@@ -8,11 +8,11 @@ use servo_store::TimeSource;
 
 /// Where the database is and how much of it to use.
 ///
-/// Connections are plain: where the network is not trusted, put a local TLS tunnel in between. They are also sessions, each
-/// with a role: a pooler that shares them out by transaction must not stand in between.
+/// Connections are sessions, each with a role: a pooler that shares them out by transaction must not stand in between.
 #[derive(Clone)]
 pub struct Config {
-    /// `postgres://user:password@host:port/database`. The user owns the schema and may create roles, but is no superuser.
+    /// `postgres://user:password@host:port/database?sslmode=verify-full`. The user owns the schema and may create roles, but is
+    /// no superuser. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` mean what they mean to libpq.
     pub url: String,
     pub limits: Limits,
     /// `None` takes the database's clock; tests inject another.
@@ -32,7 +32,8 @@ pub struct Config {
     /// A deliberately broken variant, for tests that must fail, in builds with the feature `sabotage`: `naive-outbox`
     /// (the reader of the log goes by id alone), `unnamed-tenant` (queries leave it to row security to keep tenants
     /// apart), `no-tenancy` (nothing keeps them apart), `no-fence` (an authority that has passed on may still write),
-    /// `asynchronous-commit` (commits are answered before they are on disk). Other names are other crates' variants and change nothing here.
+    /// `asynchronous-commit` (commits are answered before they are on disk), `ack-before-commit` (appends are answered before
+    /// they are written at all). Other names are other crates' variants and change nothing here.
     pub sabotage: Option<String>,
 }
 

@@ -5,6 +5,8 @@ use deadpool_postgres::PoolError;
 use servo_store::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::tls::{Mode, Refusal};
+
 /// What was under way when it failed: it decides whether the write may have happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -134,22 +136,41 @@ pub(crate) fn corrupt(words: &str) -> Error {
 }
 
 /// No connection could be had, so nothing was sent.
-pub(crate) fn from_pool(error: PoolError) -> Error {
+pub(crate) fn from_pool(error: PoolError, mode: Mode) -> Error {
     let unavailable = |detail: String| Error::Unavailable { detail, maybe_written: false };
     match error {
         PoolError::Timeout(_) => unavailable("no connection became free in time".to_owned()),
         PoolError::Closed => Error::Closed,
-        PoolError::Backend(error) => connecting(&error),
+        PoolError::Backend(error) => connecting(&error, mode),
         PoolError::NoRuntimeSpecified => unavailable("there is no runtime".to_owned()),
         PoolError::PostCreateHook(_) => unavailable("a new connection could not be set up".to_owned()),
     }
 }
 
 /// The database cannot be reached, or does not let us in.
-pub(crate) fn connecting(error: &tokio_postgres::Error) -> Error {
-    let detail = match error.code() {
-        Some(state) => format!("the database refuses the connection (sqlstate {})", state.code()),
-        None => format!("no connection to the database: {error}"),
+pub(crate) fn connecting(error: &tokio_postgres::Error, mode: Mode) -> Error {
+    let detail = match (error.code(), Refusal::of(error)) {
+        (Some(state), _) => {
+            format!("the database refuses the connection (sqlstate {}){}", state.code(), next(state, mode))
+        }
+        (None, Some(refusal)) => refusal.to_string(),
+        (None, None) => format!("no connection to the database: {error}"),
     };
     Error::Unavailable { detail, maybe_written: false }
+}
+
+/// What may help. The server's own words would quote addresses and names.
+fn next(state: &SqlState, mode: Mode) -> &'static str {
+    match mode {
+        _ if *state == SqlState::INVALID_PASSWORD => ": look at the user and the password in the URL",
+        // Its rules for hosts have no line for this user, or none for connections like this one.
+        Mode::Disable if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            ": it may take encrypted connections only, and sslmode=disable forbids them; say sslmode=verify-full"
+        }
+        _ if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            ": its pg_hba.conf does not let this user in from here, or wants a client certificate (sslcert, sslkey)"
+        }
+        _ if *state == SqlState::INVALID_CATALOG_NAME => ": there is no such database; create it first",
+        _ => "",
+    }
 }

@@ -10,13 +10,14 @@ use servo_store::Result;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio_postgres::AsyncMessage;
 
+use crate::access::Access;
 use crate::config::Config;
-use crate::error::corrupt;
+use crate::error::{Failure, Phase, corrupt};
 use crate::pipeline::{Pipeline, params};
 use crate::store::Core;
-use crate::{pool, tasks};
+use crate::tasks;
 
 /// At most one NOTIFY in this time.
 const NOTIFY_EVERY: Duration = Duration::from_millis(20);
@@ -54,17 +55,17 @@ impl HintSender {
 }
 
 impl Hints {
-    pub(crate) fn start(config: &Config, core: &Arc<Core>) -> Result<Self> {
+    pub(crate) fn start(config: &Config, access: &Access, core: &Arc<Core>) -> Result<Self> {
         let own_name = uuid::Uuid::from_bytes(random()?).to_string().into();
         let sender = HintSender { hint: Arc::new(watch::Sender::new(0)), wrote: Arc::new(Notify::new()), own_name };
         let is_stopped = watch::Sender::new(false);
         let mut running = Vec::new();
         if config.hints {
-            let driver = pool::driver_config(config)?;
+            let access = access.clone();
             let (core, hints, stopped) = (Arc::clone(core), sender.clone(), is_stopped.subscribe());
             running.push(tasks::spawn(async move { until(stopped, notify(&core, &hints)).await }));
             let (hints, stopped) = (sender.clone(), is_stopped.subscribe());
-            running.push(tasks::spawn(async move { until(stopped, listen(&driver, &hints)).await }));
+            running.push(tasks::spawn(async move { until(stopped, listen(&access, &hints)).await }));
         }
         Ok(Self { sender, is_stopped, tasks: Mutex::new(running) })
     }
@@ -121,28 +122,25 @@ async fn notify(core: &Core, hints: &HintSender) {
     }
 }
 
-async fn listen(driver: &tokio_postgres::Config, hints: &HintSender) {
+async fn listen(access: &Access, hints: &HintSender) {
     let mut pace = tokio::time::interval(LISTEN_AGAIN_AFTER);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         pace.tick().await;
-        let _ = listen_once(driver, hints).await;
+        let _ = listen_once(access, hints).await;
     }
 }
 
 /// Until the connection ends.
-async fn listen_once(
-    driver: &tokio_postgres::Config,
-    hints: &HintSender,
-) -> std::result::Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = driver.connect(NoTls).await?;
+async fn listen_once(access: &Access, hints: &HintSender) -> Result<()> {
+    let (client, mut connection) = access.connect().await?;
     let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
     let mut is_listening = false;
     let mut listening = std::pin::pin!(client.batch_execute(LISTEN));
     loop {
         tokio::select! {
             result = &mut listening, if !is_listening => {
-                result?;
+                result.map_err(lost)?;
                 is_listening = true;
                 // Something may have been said while nobody listened.
                 hints.bump();
@@ -150,9 +148,13 @@ async fn listen_once(
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(told))) if told.payload() != &*hints.own_name => hints.bump(),
                 Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
+                Some(Err(error)) => return Err(lost(error)),
                 None => return Ok(()),
             },
         }
     }
+}
+
+fn lost(error: tokio_postgres::Error) -> servo_store::Error {
+    Failure::from(error).into_error(Phase::Open)
 }

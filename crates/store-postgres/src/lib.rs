@@ -12,11 +12,16 @@
 //! This crate starts tasks of its own (two writers, the hint's listener and notifier), all in `tasks`, all gone after
 //! `close`.
 
+#[macro_use]
+mod crashpoint;
+
+mod access;
 mod append;
 mod batch;
 mod config;
 mod error;
 mod hint;
+mod inspect;
 mod migrate;
 mod pipeline;
 mod pool;
@@ -24,6 +29,10 @@ mod rows;
 mod sql;
 mod store;
 mod tasks;
+mod tls;
 
 pub use config::Config;
+#[cfg(feature = "sabotage")]
+pub use crashpoint::crashpoints;
+pub use inspect::{Inspection, inspect};
 pub use store::PostgresStore;

@@ -10,11 +10,12 @@ use servo_canon::Digest;
 use servo_model::Timestamp;
 use servo_store::mem::system_row;
 use servo_store::{Error, Result};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
+use crate::access::Access;
 use crate::config::Config;
-use crate::error::{self, Failure, Phase, corrupt};
-use crate::{pool, tasks};
+use crate::error::{Failure, Phase, corrupt};
+use crate::tasks;
 
 /// In order, from 1. Never edited once released.
 const MIGRATIONS: &[Migration] = &[
@@ -25,13 +26,13 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "entrypoints", sql: include_str!("../migrations/0005_entrypoints.sql") },
     Migration { version: 6, name: "identity", sql: include_str!("../migrations/0006_identity.sql") },
     Migration { version: 7, name: "fair", sql: include_str!("../migrations/0007_fair.sql") },
-    Migration { version: 9, name: "expected", sql: include_str!("../migrations/0009_expected.sql") },
+    Migration { version: 8, name: "expected", sql: include_str!("../migrations/0008_expected.sql") },
 ];
 
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// PostgreSQL 15.0, as the server numbers itself.
-const SERVER_VERSION_MIN: i32 = 150_000;
+pub(crate) const SERVER_VERSION_MIN: i32 = 150_000;
 
 /// Any constant that all versions of this program share: whoever holds this lock migrates.
 const MIGRATION_LOCK: i64 = 0x5345_5256_4f00_0001;
@@ -46,9 +47,8 @@ struct Migration {
 }
 
 /// Brings the database to this program's schema, or says why it cannot.
-pub(crate) async fn migrate(config: &Config) -> Result<()> {
-    let driver = pool::driver_config(config)?;
-    let (client, connection) = driver.connect(NoTls).await.map_err(|error| error::connecting(&error))?;
+pub(crate) async fn migrate(config: &Config, access: &Access) -> Result<()> {
+    let (client, connection) = access.connect().await?;
     let connection = tasks::spawn(async move {
         // The client's calls report what happens to the connection.
         let _ = connection.await;
@@ -125,14 +125,18 @@ async fn run(client: &Client, migration: &Migration) -> Result<()> {
     let version = migration.version;
     let (name, checksum) = (migration.name, migration.checksum());
     let sql = format!(
-        "BEGIN; {sql}; INSERT INTO schema_migrations (version, name, checksum) VALUES ({version}, '{name}', '{checksum}'); COMMIT",
+        "BEGIN; {sql}; INSERT INTO schema_migrations (version, name, checksum) VALUES ({version}, '{name}', '{checksum}')",
         sql = migration.sql
     );
     let result = client.batch_execute(&sql).await;
     if result.is_err() {
         let _ = client.batch_execute("ROLLBACK").await;
+        return result.map_err(open);
     }
-    result.map_err(open)
+    crashpoint!("postgres.migration.before_commit");
+    client.batch_execute("COMMIT").await.map_err(open)?;
+    crashpoint!("postgres.migration.after_commit");
+    Ok(())
 }
 
 /// Rows that every store has: its identity, its secret and the system stream. Written once, then left alone.

@@ -8,13 +8,14 @@ use std::time::Duration;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
 };
-use servo_store::{Error, Result};
-use tokio_postgres::NoTls;
+use servo_store::Result;
 
+use crate::access::Access;
 use crate::config::Config;
 use crate::error::{self, Phase};
 use crate::migrate;
 use crate::pipeline::{Answer, Param, Pipeline};
+use crate::tls::Mode;
 
 /// What this side waits beyond the server's own timeout before it gives a connection up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,22 +44,25 @@ pub(crate) struct Pools {
     /// How long a lock is waited for in all.
     pub(crate) lock_patience: Duration,
     patience: Duration,
+    mode: Mode,
 }
 
 impl Pools {
-    pub(crate) fn new(config: &Config) -> Result<Self> {
+    pub(crate) fn new(config: &Config, access: &Access) -> Result<Self> {
         let tenant_role = if config.is_sabotaged("no-tenancy") { Role::Engine } else { Role::App };
+        let pool = |settings: &str, size| pool(config, access, settings, size);
         Ok(Self {
-            append: pool(config, &session(config, Role::App, Some(APPEND_LOCK_MS)), config.append_connections)?,
-            tenant: pool(config, &session(config, tenant_role, None), config.tenant_connections)?,
-            engine: pool(config, &session(config, Role::Engine, None), config.engine_connections)?,
+            append: pool(&session(config, Role::App, Some(APPEND_LOCK_MS)), config.append_connections)?,
+            tenant: pool(&session(config, tenant_role, None), config.tenant_connections)?,
+            engine: pool(&session(config, Role::Engine, None), config.engine_connections)?,
             lock_patience: lock_patience(config),
             patience: config.statement_timeout + PATIENCE,
+            mode: access.mode(),
         })
     }
 
     pub(crate) async fn borrow(&self, pool: &Pool) -> Result<Connection> {
-        let object = pool.get().await.map_err(error::from_pool)?;
+        let object = pool.get().await.map_err(|error| error::from_pool(error, self.mode))?;
         Ok(Connection { object: Some(object), patience: self.patience })
     }
 
@@ -148,21 +152,9 @@ impl Drop for Connection {
     }
 }
 
-/// How the driver reaches the database, read from the URL.
-pub(crate) fn driver_config(config: &Config) -> Result<tokio_postgres::Config> {
-    let parsed: std::result::Result<tokio_postgres::Config, _> = config.url.parse();
-    // The driver's message may quote the URL.
-    let mut driver = parsed.map_err(|_| Error::Invalid {
-        field: "url".to_owned(),
-        reason: "is not a URL such as postgres://user:password@host:5432/database".to_owned(),
-    })?;
-    driver.application_name("servo").connect_timeout(config.acquire_timeout);
-    Ok(driver)
-}
-
-fn pool(config: &Config, settings: &str, size: usize) -> Result<Pool> {
-    let driver = driver_config(config)?;
-    let manager = Manager::from_config(driver, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+fn pool(config: &Config, access: &Access, settings: &str, size: usize) -> Result<Pool> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(access.driver.clone(), access.tls.clone(), recycling);
     let settings = settings.to_owned();
     let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
         let settings = settings.clone();

@@ -8,6 +8,7 @@ use servo_model::limits::Limits;
 use servo_store::{Error, Fence, Result, Scope, TimeSource};
 use tokio_postgres::Row;
 
+use crate::access::Access;
 use crate::batch::Batcher;
 use crate::config::Config;
 use crate::hint::Hints;
@@ -35,23 +36,27 @@ pub(crate) struct Core {
     names_tenants: bool,
     /// False by sabotage: an authority that has passed on may still write.
     fences: bool,
+    /// Sabotage: appends are answered before they are written.
+    pub(crate) answers_early: bool,
     is_closed: AtomicBool,
 }
 
 impl PostgresStore {
     /// Migrates the database if it must be and opens the store. Needs a tokio runtime, and goes on needing it.
     pub async fn connect(config: Config) -> Result<Self> {
-        migrate::migrate(&config).await?;
+        let access = Access::new(&config)?;
+        migrate::migrate(&config, &access).await?;
         let core = Arc::new(Core {
-            pools: Pools::new(&config)?,
+            pools: Pools::new(&config, &access)?,
             limits: config.limits.clone(),
             time: config.time.clone(),
             reads_naively: config.is_sabotaged("naive-outbox"),
             names_tenants: !config.is_sabotaged("unnamed-tenant") && !config.is_sabotaged("no-tenancy"),
             fences: !config.is_sabotaged("no-fence"),
+            answers_early: config.is_sabotaged("ack-before-commit"),
             is_closed: AtomicBool::new(false),
         });
-        let hints = Hints::start(&config, &core)?;
+        let hints = Hints::start(&config, &access, &core)?;
         let batcher = Batcher::start(&core, config.append_connections, &hints.sender());
         Ok(Self { core, batcher, hints })
     }

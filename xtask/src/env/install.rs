@@ -28,7 +28,7 @@ struct Need {
     is_there: fn() -> bool,
 }
 
-const NEEDS: [Need; 7] = [
+const NEEDS: [Need; 8] = [
     Need { what: "PostgreSQL server 15 or newer", packages: &["postgresql"], is_there: || postgres_bin().is_some() },
     Need { what: "nats-server", packages: &["nats-server"], is_there: || nats_server().is_some() },
     // Compiles the library that drops unsynced writes in power-cut tests.
@@ -46,6 +46,8 @@ const NEEDS: [Need; 7] = [
     Need { what: "npm", packages: &["npm"], is_there: || process::find_program("npm").is_some() },
     // The guides call the API with it, and every command of the guides is run.
     Need { what: "curl", packages: &["curl"], is_there: || process::find_program("curl").is_some() },
+    // Makes the certificates of databases with TLS.
+    Need { what: "openssl", packages: &["openssl"], is_there: || process::find_program("openssl").is_some() },
     // Tests of the console open its pages in it.
     Need {
         what: "Chromium",

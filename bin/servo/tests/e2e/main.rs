@@ -11,6 +11,7 @@ mod crash;
 mod demo;
 mod dev;
 mod docs;
+mod doctor;
 mod entrypoints;
 mod operate;
 mod peers;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::api::{Api, finished_run};
-use crate::support::postgres::{Cluster, configuration};
+use crate::support::cluster::Cluster;
+use crate::support::postgres::configuration;
 use crate::support::process::Servo;
 use crate::support::{until, variable};
 

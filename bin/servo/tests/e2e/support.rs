@@ -2,6 +2,10 @@
 
 pub(crate) mod api;
 pub(crate) mod browser;
+#[path = "../../../../crates/store-postgres/tests/it/certificates.rs"]
+pub(crate) mod certificates;
+#[path = "../../../../crates/store-postgres/tests/it/cluster.rs"]
+pub(crate) mod cluster;
 pub(crate) mod dice;
 pub(crate) mod handler;
 #[path = "../../../../crates/bus-nats/tests/it/server.rs"]

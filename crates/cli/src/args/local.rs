@@ -91,7 +91,7 @@ pub struct DoctorArgs {
     /// Look at this data folder instead of a server
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Look at this configuration too
+    /// Look at this configuration and its database too
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use jiff::fmt::rfc2822;
 use servo_client::Client;
 use servo_model::Timestamp;
+use servo_wire::v1::StoreInfo;
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -13,6 +14,12 @@ use crate::view::Check;
 
 /// Answers have whole seconds, and take a while.
 const CLOCKS_APART_SECONDS: u64 = 5;
+
+/// Pages of a hundred functions that are looked at.
+const FUNCTION_PAGES_MAX: usize = 20;
+
+/// Names in one line.
+const NAMES_SHOWN: usize = 5;
 
 /// Looks at the server that the options name. A failure is for options that cannot be used; a server that is down is a check.
 pub async fn server_checks(global: &Global) -> Result<Vec<Check>, Failure> {
@@ -79,6 +86,7 @@ async fn checks(client: &Client, now: Timestamp) -> Vec<Check> {
                 "store",
                 format!("{} {}, schema {}", info.kind, info.engine_version, info.schema_version),
             ));
+            checks.extend(durability_check(&info));
         }
         Err(error) => checks.push(refused("store", &error)),
     }
@@ -90,7 +98,51 @@ async fn checks(client: &Client, now: Timestamp) -> Vec<Check> {
         }
         Err(error) => checks.push(refused("dead letters", &error)),
     }
+    checks.push(match unattended(client).await {
+        Ok(names) => workers_check(&names),
+        Err(error) => refused("workers", &error),
+    });
     checks
+}
+
+/// Of a database server, whose settings are somebody else's.
+fn durability_check(info: &StoreInfo) -> Option<Check> {
+    let off = |name: &&str| info.settings.get(*name).is_some_and(|value| value == "off");
+    let weak: Vec<_> = ["fsync", "full_page_writes"].into_iter().filter(off).collect();
+    if info.kind != "postgres" {
+        return None;
+    }
+    Some(if weak.is_empty() {
+        Check::ok("durability", "the database syncs what it commits")
+    } else {
+        let next = "set it to on in postgresql.conf: as it is, a power cut can destroy the database";
+        Check::fail("durability", format!("{} is off", weak.join(" and ")), next)
+    })
+}
+
+/// Functions whose workers ask for work, of which none does.
+async fn unattended(client: &Client) -> Result<Vec<String>, servo_client::Error> {
+    let (mut names, mut after) = (Vec::new(), None::<String>);
+    for _ in 0..FUNCTION_PAGES_MAX {
+        let page = client.functions(after.as_deref(), Some(100)).await?;
+        names.extend(page.items.iter().filter(|item| item.workers == Some(0)).map(|item| item.name.clone()));
+        after = page.after.clone();
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+fn workers_check(unattended: &[String]) -> Check {
+    if unattended.is_empty() {
+        return Check::ok("workers", "every function that needs a worker has one");
+    }
+    let shown = unattended.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let more = unattended.len().saturating_sub(NAMES_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let next = "`servo functions show NAME` says where they ask; with several nodes, look at each";
+    Check::warn("workers", format!("nobody asks this node for calls of {shown}{more}"), next)
 }
 
 fn version_check(server: &str, version: &str) -> Check {
@@ -124,5 +176,30 @@ mod tests {
         assert_eq!(status("Mon, 16 Nov 2026 10:01:00 GMT"), Some(CheckStatus::Warn));
         assert_eq!(status("yesterday"), None);
         assert!(clock_check(None, now).is_none());
+    }
+
+    #[test]
+    fn functions_without_workers_are_named_up_to_a_line() {
+        assert_eq!(workers_check(&[]).status, CheckStatus::Ok);
+        let names: Vec<_> = (1..=7).map(|number| format!("f{number}")).collect();
+        let check = workers_check(&names);
+        assert_eq!(check.status, CheckStatus::Warn);
+        assert!(check.detail.ends_with("f1, f2, f3, f4, f5 and 2 more"), "{}", check.detail);
+    }
+
+    #[test]
+    fn a_database_that_does_not_sync_fails() {
+        let info = |kind: &str, fsync: &str| StoreInfo {
+            kind: kind.to_owned(),
+            engine_version: "15.14".to_owned(),
+            schema_version: 8,
+            single_process: false,
+            size_bytes: 0,
+            settings: [("fsync".to_owned(), fsync.to_owned())].into(),
+        };
+        let status = |kind, fsync| durability_check(&info(kind, fsync)).map(|check| check.status);
+        assert_eq!(status("postgres", "off"), Some(CheckStatus::Fail));
+        assert_eq!(status("postgres", "on"), Some(CheckStatus::Ok));
+        assert_eq!(status("sqlite", "off"), None, "whose settings are ours");
     }
 }

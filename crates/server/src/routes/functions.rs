@@ -49,6 +49,7 @@ fn item(found: &FunctionVersion) -> Answer<FunctionItem> {
         digest: found.digest.to_string(),
         created_at: found.created_at,
         worker_address: None,
+        workers: None,
     })
 }
 
@@ -78,7 +79,11 @@ pub(crate) async fn list(
     let after = after.map(|name| (principal.tenant.clone(), name));
     let found = app.runtime.engine().store().list_functions(&scope(&principal), after, limit).await?;
     let last = found.last().map(|function| function.name.to_string());
-    let items = found.iter().map(item).collect::<Answer<Vec<_>>>()?;
+    let items = found.iter().map(|function| {
+        let item = item(function)?;
+        Ok(FunctionItem { workers: app.host.workers(&principal.tenant, &function.name, &item.spec), ..item })
+    });
+    let items = items.collect::<Answer<Vec<_>>>()?;
     let after = last.filter(|_| items.len() == limit as usize);
     Ok(Body(FunctionList { items, after }))
 }
@@ -101,7 +106,11 @@ pub(crate) async fn show(
     });
     let aliases = store.list_aliases(tenant, &name).await?;
     Ok(Body(FunctionView {
-        latest: FunctionItem { worker_address: app.host.worker_address(tenant, &name, &spec).await, ..item },
+        latest: FunctionItem {
+            worker_address: app.host.worker_address(tenant, &name, &spec).await,
+            workers: app.host.workers(tenant, &name, &spec),
+            ..item
+        },
         versions: versions.collect(),
         aliases: aliases
             .into_iter()

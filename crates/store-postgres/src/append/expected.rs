@@ -72,8 +72,10 @@ async fn write(
         Ok(connection) => connection,
         Err(error) => return (Err(error), taken),
     };
+    crashpoint!("postgres.append.before_begin");
     let written = match connection.send(pipeline).await {
         Ok(answers) => {
+            crashpoint!("postgres.append.after_commit");
             connection.release();
             let row = answers[call].rows.first();
             row.map_or_else(|| Err(corrupt("the time is missing")), |row| rows::time(row, "now").map(Some))

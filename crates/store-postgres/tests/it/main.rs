@@ -4,6 +4,8 @@
 
 mod batch;
 mod catalog;
+mod certificates;
+mod cluster;
 mod conformance;
 mod costs;
 mod cuts;
@@ -18,4 +20,5 @@ mod paused;
 mod proxy;
 mod support;
 mod tenants;
+mod tls;
 mod upgrade;

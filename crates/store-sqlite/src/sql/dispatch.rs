@@ -1,5 +1,8 @@
 //! Dispatches: compare-and-set moves inside appends, and the readers of those that are open.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use rusqlite::types::ValueRef;
@@ -19,6 +22,23 @@ macro_rules! columns {
          changed_at"
     };
 }
+
+/// Two partial indexes, so that neither delivered dispatches nor those of the current epoch are walked over.
+const OPEN: &str = concat!(
+    "SELECT * FROM (SELECT ",
+    columns!(),
+    " FROM dispatches INDEXED BY dispatches_pending WHERE state = 'pending' AND step_id IS NOT NULL \
+     AND tenant_id = ?5 AND (queued_at, request_id) > (?2, ?3) ORDER BY queued_at, request_id LIMIT ?4) \
+     UNION ALL SELECT * FROM (SELECT ",
+    columns!(),
+    " FROM dispatches INDEXED BY dispatches_notified WHERE state = 'notified' AND step_id IS NOT NULL \
+     AND tenant_id = ?5 AND epoch < ?1 AND (queued_at, request_id) > (?2, ?3) \
+     ORDER BY queued_at, request_id LIMIT ?4) ORDER BY 11, 1 LIMIT ?4"
+);
+
+/// The tenants that an earlier epoch has left something of. No more is walked over than what is in flight.
+const LEFT: &str = "SELECT DISTINCT tenant_id FROM dispatches INDEXED BY dispatches_notified \
+    WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 AND tenant_id > ?2";
 
 pub(crate) fn change_all(
     tx: &mut Tx<'_>,
@@ -223,9 +243,7 @@ fn tenants(conn: &Connection, heads: &DispatchHeads) -> Result<BTreeSet<TenantId
         found.insert(tenant);
     }
     // What an earlier epoch left is little: what it had in flight when it ended.
-    let sql = "SELECT DISTINCT tenant_id FROM dispatches INDEXED BY dispatches_notified \
-               WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 AND tenant_id > ?2";
-    let mut left = conn.prepare_cached(sql)?;
+    let mut left = conn.prepare_cached(LEFT)?;
     let mut rows = left.query(params![int(heads.epoch), first])?;
     while let Some(row) = rows.next()? {
         found.insert(codec::tenant(row, 0)?);
@@ -243,21 +261,9 @@ pub(crate) fn open(
     after: Option<(Timestamp, String)>,
     limit: u32,
 ) -> Result<Vec<DispatchRow>, Fault> {
-    // Two partial indexes, so that neither delivered dispatches nor those of the current epoch are walked over.
-    let sql = concat!(
-        "SELECT * FROM (SELECT ",
-        columns!(),
-        " FROM dispatches INDEXED BY dispatches_pending WHERE state = 'pending' AND step_id IS NOT NULL \
-         AND tenant_id = ?5 AND (queued_at, request_id) > (?2, ?3) ORDER BY queued_at, request_id LIMIT ?4) \
-         UNION ALL SELECT * FROM (SELECT ",
-        columns!(),
-        " FROM dispatches INDEXED BY dispatches_notified WHERE state = 'notified' AND step_id IS NOT NULL \
-         AND epoch < ?1 AND tenant_id = ?5 AND (queued_at, request_id) > (?2, ?3) \
-         ORDER BY queued_at, request_id LIMIT ?4) ORDER BY 11, 1 LIMIT ?4"
-    );
     // Times are not negative, so this is before everything.
     let (at, request_id) = after.map_or((-1, String::new()), |(at, request_id)| (at.as_millis(), request_id));
-    let mut found = conn.prepare_cached(sql)?;
+    let mut found = conn.prepare_cached(OPEN)?;
     let mut rows = found.query(params![int(epoch), at, request_id, limit, tenant.as_str()])?;
     let mut open = Vec::new();
     while let Some(row) = rows.next()? {

@@ -16,6 +16,9 @@ pub struct FunctionItem {
     /// Where workers ask for work: the value of `AWS_LAMBDA_RUNTIME_API`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_address: Option<String>,
+    /// Workers that ask the answering node for work or have some of it right now; absent where the function has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

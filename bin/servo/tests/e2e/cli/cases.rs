@@ -130,6 +130,7 @@ pub(super) const CASES: &[Case] = &[
     data("dead-letters list", ""),
     data("dead-letters redrive --all", ""),
     data("doctor", "readiness"),
+    data("doctor --config servo.toml", "configuration"),
     data("whoami", "--server"),
     data("profiles add {new} --server http://127.0.0.1:1", "http://127.0.0.1:1"),
     data("profiles list", "in use"),

@@ -62,7 +62,7 @@ fn sweeping_config(folder: &Path) -> std::path::PathBuf {
 }
 
 /// Starts runs until the server dies or enough were started; what was acknowledged is in the ledger.
-async fn start_runs(servo: &mut Servo, ledger: &mut Ledger, count: usize, filler: usize) {
+pub(super) async fn start_runs(servo: &mut Servo, ledger: &mut Ledger, count: usize, filler: usize) {
     let api = Api::new();
     for _ in 0..count {
         let request_id = format!("request-{}", ledger.requests.len());
@@ -82,7 +82,7 @@ async fn start_runs(servo: &mut Servo, ledger: &mut Ledger, count: usize, filler
 }
 
 /// The server must be dead by its own hand.
-async fn died(mut servo: Servo, point: &str) {
+pub(super) async fn died(mut servo: Servo, point: &str) {
     until(&format!("crash at {point}"), async || servo.has_ended().then_some(())).await;
     assert!(!servo.wait().success(), "{point}");
 }

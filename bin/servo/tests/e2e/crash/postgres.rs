@@ -1,5 +1,8 @@
 //! R8: the database itself dies, again and again, under load. Nothing acknowledged is lost, nothing is recorded twice.
 
+#[cfg(feature = "sabotage")]
+mod points;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,8 +11,9 @@ use tokio::sync::Mutex;
 
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start, random_plan};
+use crate::support::cluster::Cluster;
 use crate::support::dice::Dice;
-use crate::support::postgres::{Cluster, configuration};
+use crate::support::postgres::configuration;
 use crate::support::process::Servo;
 use crate::support::size;
 

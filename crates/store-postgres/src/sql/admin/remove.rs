@@ -97,7 +97,9 @@ impl PostgresStore {
         let due = pipeline.query(STILL_DUE, params![ids, before]);
         let answers = connection.ask(pipeline).await?;
         let due = answers[due].rows.iter().map(|row| rows::run_id(row, "run_id")).collect::<Result<Vec<_>>>()?;
+        crashpoint!("postgres.retire.before_commit");
         remove(connection, &due).await?;
+        crashpoint!("postgres.retire.after_commit");
         Ok(u32::try_from(due.len()).unwrap_or(u32::MAX))
     }
 
@@ -142,7 +144,9 @@ impl PostgresStore {
             }
         }
         pipeline.query(REMOVE_OLD_DISPATCHES, params![system.as_str(), before.as_millis()]);
+        crashpoint!("postgres.trim.before_commit");
         connection.commit(pipeline).await?;
+        crashpoint!("postgres.trim.after_commit");
         Ok(count)
     }
 }
