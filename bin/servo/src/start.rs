@@ -80,6 +80,7 @@ pub(crate) async fn run(
         bus,
         adapters: adapters(&config.engines),
         handlers: Arc::new(AllHandlers { lambda: functions.handlers.clone(), starlark: functions.starlark.clone() }),
+        spans: None,
         config: runtime_config,
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
