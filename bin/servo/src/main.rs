@@ -17,6 +17,7 @@ mod sabotage;
 mod sample;
 mod start;
 mod stores;
+mod telemetry;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,8 @@ use servo_bus_nats::NatsBus;
 use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
 use servo_entrypoint::RestRuntime;
-use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SystemClock, Tasks};
+use servo_otlp::Otlp;
+use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SpanSink, SystemClock, Tasks};
 use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
@@ -24,10 +25,13 @@ use crate::dev_key::DevKey;
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
 use crate::stores::Opened;
-use crate::{config, log, sabotage, stores};
+use crate::{config, log, sabotage, stores, telemetry};
 
 /// How long a start waits for readiness before it says where the server is.
 const READY_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a stop waits for a collector.
+const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
@@ -68,6 +72,8 @@ pub(crate) async fn run(
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
     let bus = bus(&config.bus).await?;
     let tasks = Tasks::on_tokio();
+    let ids = Ids::from_os();
+    let telemetry = telemetry::start(&config.telemetry, &ids, &tasks)?;
     let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;
     let functions = Functions::new(&config, address, tls.is_some(), &clock)?;
     let mut runtime_config = config.runtime.clone();
@@ -75,11 +81,12 @@ pub(crate) async fn run(
     let parts = servo_runtime::Parts {
         store,
         clock,
-        ids: Arc::new(Ids::from_os()),
+        ids: Arc::new(ids),
         tasks: tasks.clone(),
         bus,
         adapters: adapters(&config.engines),
         handlers: Arc::new(AllHandlers { lambda: functions.handlers.clone(), starlark: functions.starlark.clone() }),
+        spans: telemetry.clone().map(|spans| spans as Arc<dyn SpanSink>),
         config: runtime_config,
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
@@ -117,7 +124,7 @@ pub(crate) async fn run(
     let code = signals.first().await;
     tell(watched, "Stopping: work in flight may finish. Ctrl-C again ends at once.");
     tokio::select! {
-        () = stop(&shutdown, &serving, &runtime, &handlers) => tell(watched, "Stopped."),
+        () = stop(&shutdown, &serving, &runtime, &handlers, telemetry.as_deref()) => tell(watched, "Stopped."),
         _ = signals.first() => tell(watched, "Ended at once: work in flight is handed out again after the next start."),
     }
     Ok(code)
@@ -133,12 +140,22 @@ fn tell(watched: bool, what: &str) {
 }
 
 /// No new work; handlers may answer what they have, for which they need the server; then no new requests, then the store.
-async fn stop(shutdown: &Shutdown, serving: &Tasks, runtime: &Runtime, handlers: &LambdaHandlers) {
+async fn stop(
+    shutdown: &Shutdown,
+    serving: &Tasks,
+    runtime: &Runtime,
+    handlers: &LambdaHandlers,
+    telemetry: Option<&Otlp>,
+) {
     runtime.engine().shutdown().trigger();
     handlers.stop().await;
     shutdown.trigger();
     serving.idle().await;
     runtime.stop().await;
+    // Last, because all of this has spans.
+    if let Some(telemetry) = telemetry {
+        telemetry.stop(FLUSH_WITHIN).await;
+    }
 }
 
 /// The authority is taken by a loop, a moment after the start. Where that takes longer, the server is announced all the

@@ -140,6 +140,7 @@ impl Builder {
             bus: bus.unwrap_or_else(|| Arc::new(InProcessBus::default())),
             adapters: Vec::new(),
             handlers: host.clone(),
+            spans: None,
             config,
         };
         let runtime = Runtime::start(parts).await.map_err(|error| Error::store(&place, error))?;

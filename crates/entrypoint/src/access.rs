@@ -93,6 +93,7 @@ mod tests {
             tenant: TenantId::parse(tenant).unwrap(),
             roles: vec![role],
             correlation_id: String::new(),
+            trace: None,
         };
         let owner =
             |owner_type: OwnerType, id: &str| OwnerRef { owner_type, id: id.to_owned(), tenant_id: "t1".to_owned() };

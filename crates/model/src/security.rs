@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TenantId;
+use crate::{TenantId, TraceContext};
 
 /// What a principal may do inside its tenant; a higher role includes the lower ones. `PlatformAdmin` also reaches the
 /// runtime contract, the store and what belongs to no tenant.
@@ -115,6 +115,8 @@ pub struct SecurityContext {
     pub tenant: TenantId,
     pub roles: Vec<Role>,
     pub correlation_id: String,
+    /// Where the request stands in a trace: its own span where the server records spans, else the caller's.
+    pub trace: Option<TraceContext>,
 }
 
 impl SecurityContext {
@@ -134,6 +136,7 @@ impl SecurityContext {
             tenant: TenantId::default_tenant(),
             roles: vec![Role::PlatformAdmin],
             correlation_id,
+            trace: None,
         }
     }
 }

@@ -48,6 +48,24 @@ impl TraceContext {
         (trace != 0 && span != 0).then_some(Self { trace, span, sampled })
     }
 
+    /// Of ids that were drawn. Zero is no id, so it becomes one.
+    pub fn new(trace: u128, span: u64, sampled: bool) -> Self {
+        Self { trace: trace.max(1), span: span.max(1), sampled }
+    }
+
+    pub fn trace(self) -> u128 {
+        self.trace
+    }
+
+    pub fn span(self) -> u64 {
+        self.span
+    }
+
+    /// Whether whoever began the trace wants it recorded.
+    pub fn is_sampled(self) -> bool {
+        self.sampled
+    }
+
     /// The same trace, from another span. Zero is no span, so it becomes one.
     #[must_use]
     pub fn child(self, span: u64) -> Self {

@@ -35,6 +35,11 @@ pub trait Bus: Send + Sync {
         true
     }
 
+    /// Whether messages leave the process.
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     /// Publishes in order and answers for each. After an `Unavailable`, the rest need not be tried.
     async fn publish(&self, messages: &[BusMessage]) -> Vec<Result<(), BusError>>;
 }
@@ -65,6 +70,10 @@ impl InProcessBus {
 impl Bus for InProcessBus {
     fn name(&self) -> &'static str {
         "in-process"
+    }
+
+    fn is_remote(&self) -> bool {
+        false
     }
 
     fn has_listeners(&self) -> bool {

@@ -30,6 +30,7 @@ use crate::config::RuntimeConfig;
 use crate::ids::Ids;
 use crate::loops::direct::Direct;
 use crate::loops::inflight::InFlight;
+use crate::spans::SpanSink;
 use crate::wake::Wake;
 
 use admission::Admissions;
@@ -109,6 +110,7 @@ pub(crate) struct Inner {
     /// The way of new runs past the backlog.
     direct: Direct,
     broken: Broken,
+    spans: Option<Arc<dyn SpanSink>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -143,8 +145,23 @@ impl Engine {
             admissions: Admissions::default(),
             direct: Direct::default(),
             broken,
+            spans: None,
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Only before the engine is shared.
+    #[must_use]
+    pub(crate) fn with_spans(mut self, spans: Option<Arc<dyn SpanSink>>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.spans = spans;
+        }
+        self
+    }
+
+    /// Where spans go. `None` when nobody wants them: then nothing is done for them.
+    pub fn spans(&self) -> Option<&dyn SpanSink> {
+        self.inner.spans.as_deref()
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

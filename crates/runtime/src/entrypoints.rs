@@ -56,6 +56,7 @@ impl Loaded {
             tenant: tenant.clone(),
             roles: Vec::new(),
             correlation_id: String::new(),
+            trace: None,
         };
         access::sees(&ctx, &self.owner)
     }

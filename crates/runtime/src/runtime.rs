@@ -19,6 +19,7 @@ use crate::loops::authority::Authority;
 use crate::loops::concurrency::Concurrency;
 use crate::loops::{authority, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers};
 use crate::shutdown::Shutdown;
+use crate::spans::SpanSink;
 use crate::tasks::Tasks;
 
 /// Everything the runtime is given.
@@ -31,6 +32,8 @@ pub struct Parts {
     pub adapters: Vec<Arc<dyn Adapter>>,
     /// Reaches the handlers of functions.
     pub handlers: Arc<dyn Handlers>,
+    /// Where the runtime's own spans go, if they are wanted.
+    pub spans: Option<Arc<dyn SpanSink>>,
     pub config: RuntimeConfig,
 }
 
@@ -57,7 +60,7 @@ impl Runtime {
     /// Builds the runtime and starts its loops. Nothing is folded or replayed here: what is open lies in rows that the
     /// loops find, so a start takes the same time with ten open runs and with a million.
     pub async fn start(parts: Parts) -> Result<Self, servo_store::Error> {
-        let Parts { store, clock, ids, tasks, bus, adapters, handlers, config } = parts;
+        let Parts { store, clock, ids, tasks, bus, adapters, handlers, spans, config } = parts;
         let single = store.info().await?.single_process;
         if single {
             // The process that held these is gone, or it would hold the store.
@@ -67,7 +70,8 @@ impl Runtime {
         let shutdown = Shutdown::default();
         let owner = ids.node_name();
         let authority = Authority::new(owner.clone()).trusting(config.is_sabotaged("no-fence"));
-        let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single);
+        let engine =
+            Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single).with_spans(spans);
         let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();

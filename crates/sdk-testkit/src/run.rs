@@ -134,6 +134,7 @@ impl World<'_> {
             bus: Arc::new(InProcessBus::default()),
             adapters: Vec::new(),
             handlers: host.clone(),
+            spans: None,
             config: config(self.kit),
         };
         let main = async {

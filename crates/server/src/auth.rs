@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::audit::Note;
 use crate::error::{Answer, ApiError};
 use crate::identity::{Authenticator, Credentials, Principal, SignedRequest};
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, Whose};
 use crate::sigv4::Signed;
 
 /// How principals are found.
@@ -131,7 +131,7 @@ async fn verified(app: &App, parts: &Parts, credentials: Option<Credentials<'_>>
     let now = app.runtime.engine().clock().now();
     for source in [&app.auth as &dyn Authenticator, &app.keys] {
         if let Some(Principal { subject, tenant, roles }) = source.authenticate(&credentials, now).await? {
-            let who = SecurityContext { subject, tenant, roles, correlation_id: correlation_of(parts) };
+            let who = SecurityContext { subject, tenant, roles, correlation_id: correlation_of(parts), trace: None };
             return Ok(noted(parts, who));
         }
     }
@@ -143,7 +143,11 @@ fn development(parts: &Parts) -> Answer<Caller> {
     Ok(noted(parts, SecurityContext::development(correlation_of(parts))))
 }
 
-fn noted(parts: &Parts, who: SecurityContext) -> Caller {
+fn noted(parts: &Parts, mut who: SecurityContext) -> Caller {
+    who.trace = parts.extensions.get::<RequestInfo>().and_then(|info| info.trace);
+    if let Some(whose) = parts.extensions.get::<Whose>() {
+        whose.is(&who.tenant);
+    }
     let audit = parts.extensions.get::<Note>().cloned().unwrap_or_default();
     audit.caller(&who);
     Caller { who, audit }

@@ -3,6 +3,7 @@
 
 mod mask;
 mod overlay;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,6 +17,7 @@ use servo_runtime::config::WEIGHT_MAX;
 
 use crate::auth::{AccessKey, Auth, Key};
 use crate::plan_source::PlanSources;
+pub use telemetry::TelemetryConfig;
 
 /// The port that everything uses unless told otherwise.
 pub const DEFAULT_PORT: u16 = 8700;
@@ -33,6 +35,7 @@ pub struct Config {
     pub functions: FunctionsConfig,
     pub serverless: ServerlessConfig,
     pub log: LogConfig,
+    pub telemetry: TelemetryConfig,
     pub runtime: RuntimeConfig,
 }
 
@@ -327,6 +330,7 @@ impl Config {
                 return Err(ConfigError::new(at("in_flight_max"), "is 1 to 1000000"));
             }
         }
+        self.telemetry.check()?;
         self.plan_sources()?;
         Ok(())
     }

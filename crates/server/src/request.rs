@@ -1,5 +1,6 @@
 //! Around every request: its ids, the limit on how many at once, panics, and the one place where problems are written.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -9,7 +10,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use servo_entrypoint::RuntimeErrorPayload;
-use servo_model::codes;
+use servo_model::{TenantId, TraceContext, codes};
+use servo_runtime::{OpenSpan, SpanKind};
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -29,6 +31,18 @@ pub(crate) struct RequestInfo {
     pub request_id: String,
     /// The caller's, if it sent a plain one, else the request id.
     pub correlation_id: String,
+    /// Where it stands in a trace.
+    pub trace: Option<TraceContext>,
+}
+
+/// Learns whose request it is, for its span.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Whose(Arc<OnceLock<TenantId>>);
+
+impl Whose {
+    pub(crate) fn is(&self, tenant: &TenantId) {
+        let _ = self.0.set(tenant.clone());
+    }
 }
 
 impl RequestInfo {
@@ -37,7 +51,50 @@ impl RequestInfo {
         let request_id = engine.ids().event_id(engine.clock().now()).to_string();
         let given = headers.get(&CORRELATION_ID).and_then(|value| value.to_str().ok());
         let correlation_id = given.filter(|text| is_plain(text)).unwrap_or(&request_id).to_owned();
-        Self { request_id, correlation_id }
+        Self { request_id, correlation_id, trace: caller_of(headers) }
+    }
+}
+
+/// The span that a request comes from, in either spelling.
+fn caller_of(headers: &HeaderMap) -> Option<TraceContext> {
+    let read = |name: &str| headers.get(name).and_then(|value| TraceContext::parse(value.to_str().ok()?));
+    read("traceparent").or_else(|| read("x-amzn-trace-id"))
+}
+
+/// What has no span of its own: probes and files, and the calls of handlers, whose spans the runtime makes below their
+/// invocation's.
+fn is_passed_over(route: &str) -> bool {
+    const ROUTES: [&str; 8] =
+        ["none", "/", "/livez", "/readyz", "/metrics", "/version", "/openapi.json", servo_wire::channel::PATH];
+    let handler = |end: &str| route.starts_with("/2025-12-01/durable-executions/") && route.ends_with(end);
+    ROUTES.contains(&route) || route.starts_with("/console") || handler("/checkpoint") || handler("/state")
+}
+
+/// The request's span, if it has one. Its address and query are left out: some hold ids that are credentials.
+fn span_of(app: &App, request: &mut Request, info: &mut RequestInfo, route: &str) -> Option<(OpenSpan, Whose)> {
+    let engine = app.runtime.engine();
+    if engine.spans().is_none() || is_passed_over(route) {
+        return None;
+    }
+    let name = format!("{} {route}", request.method());
+    let (trace, span) = engine.entry_span(info.trace, &name, SpanKind::Server);
+    info.trace = trace;
+    let mut span = span?;
+    span.set("http.request.method", request.method().as_str());
+    span.set("http.route", route);
+    span.set("servo.request.id", info.request_id.as_str());
+    let whose = Whose::default();
+    request.extensions_mut().insert(whose.clone());
+    Some((span, whose))
+}
+
+fn note_answer((mut span, whose): (OpenSpan, Whose), status: u16) {
+    span.set("http.response.status_code", i64::from(status));
+    if let Some(tenant) = whose.0.get() {
+        span.set("servo.tenant", tenant.as_str());
+    }
+    if status >= 500 {
+        span.fail(&status.to_string());
     }
 }
 
@@ -49,9 +106,10 @@ fn is_plain(text: &str) -> bool {
 /// The outermost layer.
 pub(crate) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let info = RequestInfo::new(&app, request.headers());
+    let mut info = RequestInfo::new(&app, request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let span = span_of(&app, &mut request, &mut info, &route);
     request.extensions_mut().insert(info.clone());
     let mut response = finish(next.run(request).await, &info, &path);
     let status = response.status().as_u16();
@@ -60,6 +118,9 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     put(headers, CORRELATION_ID, &info.correlation_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let Some(span) = span {
+        note_answer(span, status);
+    }
     crate::metrics::request(method.as_str(), &route, status, started.elapsed());
     tracing::debug!(request_id = %info.request_id, correlation_id = %info.correlation_id, %method, path, status, "answered");
     response

@@ -118,6 +118,7 @@ impl Cluster {
                 bus: self.bus.clone(),
                 adapters: self.adapters.clone(),
                 handlers: self.handlers.clone(),
+                spans: None,
                 config: self.config.clone(),
             };
             match self.sim.block_on(Runtime::start(parts)) {

@@ -17,5 +17,6 @@ mod operate;
 mod peers;
 mod readers;
 mod support;
+mod telemetry;
 mod tls;
 mod versions;

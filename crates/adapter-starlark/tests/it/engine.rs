@@ -103,6 +103,7 @@ impl Engine {
             bus: bus.clone(),
             adapters: Vec::new(),
             handlers: handlers.clone(),
+            spans: None,
             config: RuntimeConfig::default(),
         };
         let runtime = Runtime::start(parts).await.unwrap();

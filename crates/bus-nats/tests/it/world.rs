@@ -32,6 +32,7 @@ impl World {
             bus,
             adapters: vec![Arc::new(Mock)],
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
+            spans: None,
             config,
         };
         let runtime = Runtime::start(parts).await.unwrap();

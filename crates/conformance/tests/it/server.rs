@@ -53,6 +53,7 @@ impl Server {
             bus: Arc::new(InProcessBus::default()),
             adapters: Vec::new(),
             handlers: later.clone(),
+            spans: None,
             config: config.clone(),
         })
         .await

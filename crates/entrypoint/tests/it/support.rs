@@ -64,6 +64,7 @@ pub(crate) fn context(tenant: &str, role: Role) -> SecurityContext {
         tenant: TenantId::parse(tenant).unwrap(),
         roles: vec![role],
         correlation_id: "c".to_owned(),
+        trace: None,
     }
 }
 

@@ -236,7 +236,9 @@ impl Engine {
         self.inner.admissions.moved(&counted, before, now_is);
         for action in &decision.actions {
             if let Action::Spawn(spawn) = action {
-                self.inner.admissions.moved(&spawn.start.context.tenant_id, None, RunStatus::Running);
+                let tenant = &spawn.start.context.tenant_id;
+                self.inner.admissions.moved(tenant, None, RunStatus::Running);
+                drop(self.run_span(&spawn.run_id, tenant, &spawn.start.start));
             }
         }
         if ends {

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::admission::UnderWay;
 use super::{Engine, Error, Hot, Order};
 use crate::loops::direct::First;
+use crate::spans::OpenSpan;
 
 /// Who records a start that takes its turn.
 const BY: &str = "engine";
@@ -55,6 +56,23 @@ impl Engine {
         if start.start.name.is_empty() {
             start.start.name = run_id.to_string();
         }
+        let span = self.run_span(&run_id, &tenant, &start.start);
+        let started = self.begin_execution((run_id, now), tenant, start, request_key, under_way).await;
+        if let Some(span) = span {
+            note_start(span, &started);
+        }
+        started
+    }
+
+    /// Records an admitted start, and calls the handler where nothing waits.
+    async fn begin_execution(
+        &self,
+        (run_id, now): (RunId, Timestamp),
+        tenant: TenantId,
+        start: StartExecution,
+        request_key: Option<Digest>,
+        under_way: UnderWay,
+    ) -> Result<(RunId, bool), Error> {
         let digest = start.request_digest;
         let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
         let function = start.start.function.clone();
@@ -153,5 +171,14 @@ impl Engine {
             return Err(Error::RequestMismatch);
         }
         Ok((run_id, false))
+    }
+}
+
+/// A start that found its run there has begun nothing.
+fn note_start(mut span: OpenSpan, started: &Result<(RunId, bool), Error>) {
+    match started {
+        Ok((_, true)) => {}
+        Ok((_, false)) => span.discard(),
+        Err(_) => span.fail("not_started"),
     }
 }

@@ -41,6 +41,13 @@ impl Engine {
         Timestamp::from_millis(millis(self.inner.clock.elapsed()).saturating_add(offset))
     }
 
+    /// The same in nanoseconds, for what is measured rather than decided.
+    pub(crate) fn now_nanos(&self) -> u64 {
+        let offset = i128::from(self.inner.offset.0.load(Ordering::Relaxed)) * 1_000_000;
+        let elapsed = i128::try_from(self.inner.clock.elapsed().as_nanos()).unwrap_or(i128::MAX);
+        u64::try_from(elapsed.saturating_add(offset)).unwrap_or(0)
+    }
+
     /// Asks the store for its time, and learns from the answer.
     pub async fn store_now(&self) -> Result<Timestamp, servo_store::Error> {
         let sent = self.inner.clock.elapsed();

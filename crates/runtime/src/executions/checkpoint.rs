@@ -17,6 +17,7 @@ use super::{Executions, HANDLER, Refused, StartFunction};
 use crate::engine::Order;
 use crate::loops::supervise;
 use crate::serverless::{Begin, failure_of};
+use crate::spans::OpenSpan;
 
 /// Updates in one call. SDKs send at most 250.
 const UPDATES_MAX: usize = 1_000;
@@ -29,7 +30,42 @@ impl Executions {
         arn: &str,
         request: CheckpointRequest,
     ) -> Result<CheckpointResponse, Refused> {
-        let mut token = self.token(tenant, arn, &request.checkpoint_token)?;
+        let token = self.token(tenant, arn, &request.checkpoint_token)?;
+        let span = self.checkpoint_span(&token, request.updates.as_deref()).await?;
+        let trace = span.as_ref().map(OpenSpan::context);
+        let answer = self.record_checkpoint(token, request, trace).await;
+        if let (Some(mut span), Err(refused)) = (span, &answer) {
+            span.fail(refused.name.as_str());
+        }
+        answer
+    }
+
+    /// Polls tell nothing, so they have none.
+    async fn checkpoint_span(
+        &self,
+        token: &Token,
+        updates: Option<&[OperationUpdate]>,
+    ) -> Result<Option<OpenSpan>, Refused> {
+        let count = updates.map_or(0, <[_]>::len);
+        if self.engine.spans().is_none() || count == 0 {
+            return Ok(None);
+        }
+        let trace = self.trace(token).await?;
+        let place = (&token.run, token.invocation);
+        let mut span = self.engine.span_in_invocation(place, &token.tenant, trace.as_deref(), "checkpoint");
+        if let Some(span) = &mut span {
+            span.set("servo.checkpoint.updates", count);
+        }
+        Ok(span)
+    }
+
+    /// `trace` is the checkpoint's own span, where it has one.
+    async fn record_checkpoint(
+        &self,
+        mut token: Token,
+        request: CheckpointRequest,
+        trace: Option<TraceContext>,
+    ) -> Result<CheckpointResponse, Refused> {
         if self.engine.config().is_sabotaged("two-invocations") {
             self.renew(&mut token).await?;
         }
@@ -47,7 +83,7 @@ impl Executions {
             number: token.number,
             client_token,
             callback_ids: self.callback_ids(&token, &updates),
-            targets: self.targets(&token, &updates).await?,
+            targets: self.targets(&token, &updates, trace).await?,
             updates,
         };
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
@@ -114,6 +150,7 @@ impl Executions {
         &self,
         token: &Token,
         updates: &[OperationUpdate],
+        span: Option<TraceContext>,
     ) -> Result<BTreeMap<String, Result<Spawn, ErrorObject>>, Refused> {
         let mut targets = BTreeMap::new();
         let mut caller = None;
@@ -123,10 +160,11 @@ impl Executions {
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
             // What a handler does not say is known: the trace goes on.
-            let trace = match (&options.trace_id, &mut trace) {
-                (Some(given), _) => Some(given.clone()),
-                (None, Some(known)) => self.child_trace(known.as_deref()),
-                (None, none) => self.child_trace(none.insert(self.trace(token).await?).as_deref()),
+            let trace = match (&options.trace_id, span, &mut trace) {
+                (Some(given), ..) => Some(given.clone()),
+                (None, Some(span), _) => Some(span.traceparent()),
+                (None, None, Some(known)) => self.child_trace(known.as_deref()),
+                (None, None, none) => self.child_trace(none.insert(self.trace(token).await?).as_deref()),
             };
             if options.function_name.starts_with("gts.") {
                 let caller = match &mut caller {
@@ -231,13 +269,14 @@ impl Executions {
             parent: Some(parent),
             compensates: None,
             replay_of: None,
+            trace,
         };
-        let mut start = match self.begin(begin).await {
+        let start = match self.begin(begin).await {
             Ok(start) => start,
             Err(refused) if refused.is_fault() => return Err(refused),
             Err(refused) => return wrong(&failure_of(refused)),
         };
-        start.start.trace = trace.or(start.start.trace);
+        let mut start = start;
         let run_id = self.engine.ids().run_id(self.engine.now());
         start.start.name = run_id.to_string();
         Ok(Ok(Spawn { run_id, start: Box::new(start) }))

@@ -36,6 +36,7 @@ struct Undone {
     pin: EntrypointPin,
     trigger: CompensationTrigger,
     round: u32,
+    trace: Option<String>,
     context: CompensationContext,
 }
 
@@ -81,6 +82,7 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
         parent: None,
         compensates: Some(Compensates { run_id: row.run_id.clone(), trigger: undone.trigger }),
         replay_of: None,
+        trace: executions.engine().trace_below_run(&row.run_id, undone.trace.as_deref()),
     };
     let start = match executions.begin(begin).await {
         Ok(start) => start,
@@ -137,7 +139,8 @@ fn undone(state: &RunState) -> Option<Undone> {
         },
     };
     let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone()).unwrap_or_default();
-    Some(Undone { handler, subject, pin: pin.clone(), trigger, round: state.round, context })
+    let trace = execution.head.start.trace.clone();
+    Some(Undone { handler, subject, pin: pin.clone(), trigger, round: state.round, trace, context })
 }
 
 /// The step that failed, or the one that was open when the run was cancelled.

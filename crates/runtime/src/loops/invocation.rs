@@ -13,12 +13,12 @@ use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
 use servo_canon::Digest;
 use servo_entrypoint::errors;
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
-use servo_model::RunState;
 use servo_model::contract::DispatchState;
 use servo_model::execution::Execution;
 use servo_model::function::FunctionSpec;
 use servo_model::invocation::{Checkpointing, EntrypointKind};
 use servo_model::operation::ErrorObject;
+use servo_model::{RunState, RunStatus};
 use servo_store::error::Retry;
 use servo_store::{DispatchRow, Fence, Scope};
 use servo_wire::lambda::{DurableExecutionInvocationOutput, InvocationStatus};
@@ -30,6 +30,7 @@ use crate::engine::{Engine, Error, Order, Patience};
 use crate::entrypoints::Loaded;
 use crate::executions::{Executions, Refused};
 use crate::metrics::standing;
+use crate::spans::{self, OpenSpan};
 
 /// What a handler may answer at most.
 const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024 + 64 * 1024;
@@ -169,8 +170,33 @@ impl Invocation {
 
     /// Calls the handler and records its answer.
     pub(super) async fn go_on(&self, request_id: &str, prepared: Prepared) {
-        let Some((answer, used)) = self.call(request_id, prepared).await else { return };
-        self.report(answer, used).await;
+        let mut span = self.span(request_id, &prepared);
+        // What the handler does is below the span of its invocation.
+        let trace = span.as_ref().map(|span| span.context().traceparent());
+        let prepared = Prepared { trace: trace.or(prepared.trace), ..prepared };
+        let Some((answer, used)) = self.call(request_id, prepared).await else {
+            span.iter_mut().for_each(|span| span.set("servo.invocation.outcome", "abandoned"));
+            return;
+        };
+        span.iter_mut().for_each(|span| note_answer(span, &answer));
+        let status = self.report(answer, used).await;
+        if let (Some(span), Some(status)) = (&mut span, status) {
+            span.set("servo.run.status", status.as_str());
+        }
+    }
+
+    fn span(&self, request_id: &str, prepared: &Prepared) -> Option<OpenSpan> {
+        let engine = self.engine();
+        engine.spans()?;
+        let place = (&self.row.run_id, self.invocation);
+        let function = prepared.entrypoint.as_ref().map_or(&prepared.function, |(id, _)| id);
+        let mut span = engine.invocation_span(place, &self.row.tenant, prepared.trace.as_deref(), function)?;
+        span.set("servo.function", prepared.function.as_str());
+        span.set("servo.function.version", prepared.version.as_str());
+        span.set("faas.invocation_id", request_id);
+        let waited = engine.now().since(self.row.queued_at).as_millis();
+        span.set("servo.dispatch.waited_ms", i64::try_from(waited).unwrap_or(i64::MAX));
+        Some(span)
     }
 
     pub(super) fn prepare(&self, state: &RunState) -> Option<Prepared> {
@@ -285,7 +311,8 @@ impl Invocation {
         }
     }
 
-    async fn report(&self, answer: Answer, used: Used) {
+    /// How the run stands then.
+    async fn report(&self, answer: Answer, used: Used) -> Option<RunStatus> {
         let invocation = self.invocation;
         let order = |answer: Answer| self.order(ExecutionCommand::Return { invocation, answer, used });
         let mut recorded = self.engine().execute_with(order(answer), standing).await;
@@ -294,7 +321,10 @@ impl Invocation {
             recorded = self.engine().execute_with(order(Answer::Invalid(error.to_string())), standing).await;
         }
         match recorded {
-            Ok(outcome) => crate::metrics::run_ended(outcome.view),
+            Ok(outcome) => {
+                crate::metrics::run_ended(outcome.view);
+                return Some(outcome.view.0);
+            }
             Err(Error::Refused(refusal)) => {
                 tracing::debug!(request_id = %self.row.request_id, %refusal, "answer not wanted any more");
             }
@@ -302,6 +332,7 @@ impl Invocation {
                 tracing::warn!(request_id = %self.row.request_id, %error, "answer not recorded; the handler will be invoked again");
             }
         }
+        None
     }
 }
 
@@ -334,6 +365,22 @@ fn checked(loaded: Option<&Loaded>, answer: Answer) -> Answer {
         Ok(serde_json::Value::Null) => Answer::Succeeded(Some("null".to_owned())),
         Ok(_) => answer,
         Err(failure) => Answer::Failed(Some(failure.to_error())),
+    }
+}
+
+/// What a span says about an answer: never what the handler said.
+fn note_answer(span: &mut OpenSpan, answer: &Answer) {
+    let (outcome, error) = match answer {
+        Answer::Succeeded(_) => ("succeeded", None),
+        Answer::Pending => ("pending", None),
+        Answer::Failed(error) => ("failed", Some(spans::kind_of(error.as_ref()))),
+        Answer::Crashed(error) => ("crashed", Some(spans::kind_of(Some(error)))),
+        Answer::Unreachable(error) => ("unreachable", Some(spans::kind_of(Some(error)))),
+        Answer::Invalid(_) => ("invalid", Some("invalid_answer")),
+    };
+    span.set("servo.invocation.outcome", outcome);
+    if let Some(kind) = error {
+        span.fail(kind);
     }
 }
 

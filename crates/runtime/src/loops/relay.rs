@@ -16,6 +16,7 @@ use servo_store::{Fence, Position, Scope, StoredEvent};
 use super::authority::Authority;
 use crate::bus::{Bus, BusError, BusMessage};
 use crate::engine::Engine;
+use crate::spans::{OpenSpan, SpanKind};
 
 pub const CURSOR: &str = "relay";
 
@@ -98,7 +99,15 @@ impl Relay {
                 return Ok(Progress::UpToDate);
             }
             let messages: Vec<_> = page.events.iter().map(message).collect();
+            let mut span = self.span(messages.len());
             let results = self.bus.publish(&messages).await;
+            if let (Some(span), Some(failed)) = (&mut span, results.iter().find_map(|result| result.as_ref().err())) {
+                span.fail(match failed {
+                    BusError::Refused(_) => "refused",
+                    BusError::Unavailable(_) => "unavailable",
+                });
+            }
+            drop(span);
             let mut reached = None;
             let mut down = None;
             for (event, result) in page.events.iter().zip(results) {
@@ -126,6 +135,20 @@ impl Relay {
             }
             self.answered().await?;
         }
+    }
+
+    /// Of a batch, in a trace of its own: its events are of many runs.
+    fn span(&self, count: usize) -> Option<OpenSpan> {
+        if !self.bus.is_remote() {
+            return None;
+        }
+        let (_, mut span) = self.engine.entry_span(None, "publish events", SpanKind::Producer);
+        if let Some(span) = &mut span {
+            span.set("messaging.system", self.bus.name());
+            span.set("messaging.operation.type", "send");
+            span.set("messaging.batch.message_count", count);
+        }
+        span
     }
 
     /// Nobody listens: what is in the log is published by moving past it.

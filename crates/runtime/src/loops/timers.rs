@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use servo_machine::Command;
+use servo_model::RunState;
 use servo_store::Scope;
 use servo_store::dispatch::DueTimer;
 
@@ -51,12 +52,30 @@ async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
 async fn fire(engine: &Engine, timer: DueTimer) -> bool {
     let mut order = Order::new(Scope::System, timer.run_id.clone(), Command::Tick, "timer");
     order.due_at = Some(timer.due_at);
-    match engine.execute(order).await {
-        Ok(_) => true,
+    let began_at = engine.now_nanos();
+    let seen =
+        |state: &RunState| engine.spans().and_then(|_| Some((state.tenant()?.clone(), trace(state)?, state.status)));
+    match engine.execute_with(order, seen).await {
+        Ok(outcome) => {
+            // A look that found nothing to do tells nothing.
+            if let Some((tenant, trace, status)) = outcome.view.filter(|_| outcome.recorded > 0)
+                && let Some(mut span) = engine.span_in_run(&timer.run_id, &tenant, Some(&trace), "timer")
+            {
+                span.began_at(began_at);
+                let late = engine.now().since(timer.due_at).as_millis();
+                span.set("servo.timer.late_ms", i64::try_from(late).unwrap_or(i64::MAX));
+                span.set("servo.run.status", status.as_str());
+            }
+            true
+        }
         Err(Error::Quarantined(_)) => true,
         Err(error) => {
             tracing::warn!(run_id = %timer.run_id, %error, "timer not fired");
             false
         }
     }
+}
+
+fn trace(state: &RunState) -> Option<String> {
+    state.execution.as_ref()?.head.start.trace.clone()
 }

@@ -29,6 +29,8 @@ pub(crate) struct Begin<'a> {
     pub parent: Option<ParentOperation>,
     pub compensates: Option<Compensates>,
     pub replay_of: Option<RunId>,
+    /// What it is part of; a trace begins with it otherwise.
+    pub trace: Option<String>,
 }
 
 impl Executions {
@@ -65,7 +67,7 @@ impl Executions {
                 timeout_seconds: EXECUTION_SECONDS_MAX,
                 invocation_timeout_seconds: traits.limits.timeout_seconds.min(begin.seconds_max).max(1),
                 tenant_id: None,
-                trace: Some(self.engine().ids().traceparent()),
+                trace: Some(begin.trace.unwrap_or_else(|| self.engine().ids().traceparent())),
                 parent: begin.parent,
                 max_concurrent: u32::try_from(traits.limits.max_concurrent).ok(),
                 synchronous: begin.mode == InvocationMode::Sync,

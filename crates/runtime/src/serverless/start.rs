@@ -12,7 +12,7 @@ use servo_entrypoint::{
     InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
     errors,
 };
-use servo_model::{Permission, RunId, RunState, SecurityContext};
+use servo_model::{Permission, RunId, RunState, SecurityContext, TraceContext};
 use servo_store::Scope;
 
 use super::record::{is_settled, record};
@@ -172,6 +172,7 @@ impl Serverless {
             parent: None,
             compensates: None,
             replay_of,
+            trace: ctx.trace.map(TraceContext::traceparent),
         };
         let start = self.executions.begin(begin).await.map_err(failure_of)?;
         let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {

@@ -8,7 +8,7 @@ const MASK: &str = "***";
 
 pub(super) fn print(config: &Config) -> String {
     let mut table = Table::try_from(config).expect("a configuration of strings, numbers and lists serialises");
-    for (section, key) in [("store", "url"), ("bus", "nats_url")] {
+    for (section, key) in [("store", "url"), ("bus", "nats_url"), ("telemetry", "otlp_endpoint")] {
         let url = table.get_mut(section).and_then(Value::as_table_mut).and_then(|section| section.get_mut(key));
         if let Some(Value::String(url)) = url {
             *url = mask_url(url);

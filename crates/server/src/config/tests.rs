@@ -58,6 +58,8 @@ fn errors_name_the_key_and_what_is_allowed() {
     let key = |rest: &str| format!("[[auth.keys]]\nname = \"ci\"\nsha256 = \"{digest}\"\n{rest}");
     for (text, variables, wanted) in [
         ("[server]\nbindd = 1", &[][..], "bindd"),
+        ("[telemetry]\notlp_endpoint = \"collector:4317\"", &[], "telemetry.otlp_endpoint"),
+        ("[telemetry]\nsample_ratio = 1.5", &[], "telemetry.sample_ratio"),
         ("[runtime.dispatch.default]\nweight = 0", &[], "runtime.dispatch.default.weight: is 1 to 100"),
         ("[runtime.dispatch.tenants.acme]\nin_flight_max = 0", &[], "runtime.dispatch.tenants.acme.in_flight_max"),
         ("[server]\nbind = \"localhost\"", &[], "server.bind"),

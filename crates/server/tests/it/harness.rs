@@ -101,6 +101,7 @@ impl Server {
             bus: Arc::new(InProcessBus::default()),
             adapters: vec![Arc::new(Mock)],
             handlers: options.handlers,
+            spans: None,
             config: options.runtime.clone(),
         })
         .await

@@ -37,6 +37,7 @@ pub(crate) fn caller(subject: &str, tenant: &str) -> SecurityContext {
         tenant: TenantId::parse(tenant).unwrap(),
         roles: vec![Role::Developer],
         correlation_id: format!("c-{subject}"),
+        trace: None,
     }
 }
 

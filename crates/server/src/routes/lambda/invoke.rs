@@ -49,6 +49,9 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
+    // Below the request's own span, where spans are recorded; else what the caller said goes on as it is.
+    let own = call.principal.trace.filter(|_| app.runtime.engine().spans().is_some()).map(TraceContext::traceparent);
+    let said = text("traceparent")?.filter(|text| TraceContext::parse(text).is_some()).or(text("x-amzn-trace-id")?);
     let begun = executions
         .start(StartFunction {
             tenant: tenant.clone(),
@@ -57,7 +60,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
             name: text("x-amz-durable-execution-name")?,
             input: (!call.body.is_empty()).then(|| call.body.clone()),
             tenant_id: text("x-amz-tenant-id")?,
-            trace: text("traceparent")?.filter(|text| TraceContext::parse(text).is_some()).or(text("x-amzn-trace-id")?),
+            trace: own.or(said),
             synchronous: kind == Kind::RequestResponse,
         })
         .await?;
