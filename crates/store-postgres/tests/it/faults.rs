@@ -123,7 +123,7 @@ fn no_free_connection_is_unavailable() {
     run(async {
         let (_, owner, url) = prepared().await;
         let mut config = config(&url);
-        (config.tenant_connections, config.acquire_timeout) = (1, Duration::from_millis(100));
+        (config.tenant_connections, config.acquire_timeout) = (1, Duration::from_secs(2));
         let store = Arc::new(PostgresStore::connect(config).await.unwrap());
         let scope = Scope::Tenant(tenant("acme"));
         assert!(store.get_run(&scope, &run_id("inv_1")).await.unwrap().is_some());

@@ -116,7 +116,7 @@ fn is_undone_once(bed: &Bed, id: &str, undo: &str, what: &str) {
 #[test]
 fn a_compensation_survives_a_crash_at_every_point() {
     let mut after_end = 0;
-    for millis in 0..80 {
+    for millis in 0..40 {
         let mut bed = Bed::of(700 + millis, |cluster| cluster.faults = Arc::new(Slow));
         let (order, undo) = saga(&bed);
         let id = bed.start(&order, json!({})).unwrap().record.invocation_id;
@@ -129,7 +129,7 @@ fn a_compensation_survives_a_crash_at_every_point() {
         is_undone_once(&bed, &id, &undo, &format!("killed after {millis} ms"));
         bed.world.verify();
     }
-    assert!((1..60).contains(&after_end), "{after_end} of 80 were over before the crash: the points miss the way");
+    assert!((1..30).contains(&after_end), "{after_end} of 40 were over before the crash: the points miss the way");
 }
 
 /// Many runs of entrypoints, with a store that fails and nodes that die, drawn from a seed.
