@@ -43,7 +43,7 @@ pub(crate) fn arm() -> Result<(), Failure> {
     let Ok(point) = std::env::var("SERVO_CRASHPOINT") else { return Ok(()) };
     let (name, nth) = point.split_once(':').unwrap_or((&point, "1"));
     let nth = nth.parse().map_err(|_| Failure::usage("SERVO_CRASHPOINT: the part behind `:` is a number"))?;
-    if !servo_store_sqlite::crashpoints::arm(name, nth) && !servo_store_postgres::crashpoints::arm(name, nth) {
+    if !servo_store_sqlite::CRASH_POINTS.arm(name, nth) && !servo_store_postgres::CRASH_POINTS.arm(name, nth) {
         return Err(Failure::usage(format!("SERVO_CRASHPOINT: there is no point {name}")));
     }
     Ok(())

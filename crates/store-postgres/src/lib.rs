@@ -33,6 +33,6 @@ mod tls;
 
 pub use config::Config;
 #[cfg(feature = "sabotage")]
-pub use crashpoint::crashpoints;
+pub use crashpoint::CRASH_POINTS;
 pub use inspect::{Inspection, inspect};
 pub use store::PostgresStore;

@@ -35,7 +35,7 @@ mod writer;
 pub use backup::restore;
 pub use config::Config;
 #[cfg(feature = "sabotage")]
-pub use crashpoint::crashpoints;
+pub use crashpoint::CRASH_POINTS;
 pub use schema::SCHEMA_VERSION;
 pub use stats::Stats;
 pub use store::SqliteStore;

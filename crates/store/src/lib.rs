@@ -9,6 +9,7 @@
 
 pub mod admin;
 pub mod audit;
+pub mod crashpoints;
 pub mod dispatch;
 pub mod entrypoints;
 pub mod error;

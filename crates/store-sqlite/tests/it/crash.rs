@@ -11,7 +11,7 @@ use std::process::Command;
 use servo_model::{RunId, Timestamp};
 use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Append, LogStore, RunStore, Scope};
-use servo_store_sqlite::crashpoints;
+use servo_store_sqlite::CRASH_POINTS;
 
 use crate::support::{folder, one_more, open, wait};
 
@@ -64,7 +64,7 @@ fn check(dir: &Path, point: &str) {
 
 /// Every point ends the process once, and the process after it once more from what is left.
 fn survive(nth: u64) {
-    for point in crashpoints::ALL {
+    for point in CRASH_POINTS.all() {
         let dir = folder();
         let reached = crash(dir.path(), point, nth);
         let once = point.starts_with("sqlite.migration") || *point == "sqlite.restore.before_rename";
@@ -87,7 +87,7 @@ fn every_crash_point_is_survived_later_on() {
 
 #[test]
 fn unknown_points_cannot_be_armed() {
-    assert!(!crashpoints::arm("sqlite.no.such.point", 1));
+    assert!(!CRASH_POINTS.arm("sqlite.no.such.point", 1));
 }
 
 /// A whole line at once: the process may die between any two calls, and half a note says nothing.
@@ -102,7 +102,7 @@ fn worker() {
     let dir = Path::new(&dir);
     let point = std::env::var_os(POINT).unwrap();
     let nth = std::env::var_os(NTH).unwrap();
-    assert!(crashpoints::arm(point.to_str().unwrap(), nth.to_str().unwrap().parse().unwrap()));
+    assert!(CRASH_POINTS.arm(point.to_str().unwrap(), nth.to_str().unwrap().parse().unwrap()));
     let mut notes = OpenOptions::new().create(true).append(true).open(dir.join("acknowledged")).unwrap();
     let data = dir.join("data");
     let tenant = fixtures::tenant("acme");

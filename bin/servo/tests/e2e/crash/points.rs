@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use servo_store_sqlite::crashpoints;
+use servo_store_sqlite::CRASH_POINTS;
 
 use super::check::{Entry, Ledger, check};
 use crate::support::api::{Api, Start};
@@ -180,7 +180,7 @@ fn restore_in_two_tries(folder: &Path, data: &Path, variables: &[(&str, &str)]) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_at_every_named_point_leaves_a_whole_store() {
-    for point in crashpoints::ALL {
+    for point in CRASH_POINTS.all() {
         let occurrences: &[u64] = match way(point) {
             Way::Running(occurrences) => occurrences,
             _ => &[1],

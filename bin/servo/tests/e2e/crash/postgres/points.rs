@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use servo_store_postgres::crashpoints;
+use servo_store_postgres::CRASH_POINTS;
 
 use super::super::check::{Ledger, check};
 use super::super::points::{died, start_runs};
@@ -110,7 +110,7 @@ async fn crash_at(point: &str, nth: u64, sabotage: Option<&str>) -> Vec<String> 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_at_every_named_point_of_postgres_leaves_a_whole_store() {
-    for point in crashpoints::ALL {
+    for point in CRASH_POINTS.all() {
         let occurrences = match way(point) {
             Way::Starting(occurrences) | Way::Running(occurrences) => occurrences,
             Way::Sweeping => &[1],
