@@ -204,10 +204,8 @@ impl Engine {
         name: &str,
     ) -> Option<OpenSpan> {
         self.spans()?;
-        let context = TraceContext::parse(trace?)?.child(self.ids().span());
-        let mut span = self.open_span(context, Some(span_of_run(run_id)), name.to_owned(), SpanKind::Internal)?;
-        span.about(run_id, tenant);
-        Some(span)
+        let (own, parent) = (self.ids().span(), span_of_run(run_id));
+        self.span_of(trace, (own, parent), name.to_owned(), SpanKind::Internal, (run_id, tenant))
     }
 
     /// One invocation of a run's handler.
@@ -219,10 +217,8 @@ impl Engine {
         function: &str,
     ) -> Option<OpenSpan> {
         self.spans()?;
-        let context = TraceContext::parse(trace?)?.child(span_of_invocation(run_id, invocation));
-        let (name, parent) = (format!("invoke {function}"), Some(span_of_run(run_id)));
-        let mut span = self.open_span(context, parent, name, SpanKind::Client)?;
-        span.about(run_id, tenant);
+        let ids = (span_of_invocation(run_id, invocation), span_of_run(run_id));
+        let mut span = self.span_of(trace, ids, format!("invoke {function}"), SpanKind::Client, (run_id, tenant))?;
         span.set("servo.invocation", invocation);
         Some(span)
     }
@@ -236,11 +232,24 @@ impl Engine {
         name: &str,
     ) -> Option<OpenSpan> {
         self.spans()?;
-        let context = TraceContext::parse(trace?)?.child(self.ids().span());
-        let parent = Some(span_of_invocation(run_id, invocation));
-        let mut span = self.open_span(context, parent, name.to_owned(), SpanKind::Internal)?;
-        span.about(run_id, tenant);
+        let ids = (self.ids().span(), span_of_invocation(run_id, invocation));
+        let mut span = self.span_of(trace, ids, name.to_owned(), SpanKind::Internal, (run_id, tenant))?;
         span.set("servo.invocation", invocation);
+        Some(span)
+    }
+
+    /// A span about a run in the run's trace, by its own id and its parent's.
+    fn span_of(
+        &self,
+        trace: Option<&str>,
+        (own, parent): (u64, u64),
+        name: String,
+        kind: SpanKind,
+        (run_id, tenant): (&RunId, &TenantId),
+    ) -> Option<OpenSpan> {
+        let context = TraceContext::parse(trace?)?.child(own);
+        let mut span = self.open_span(context, Some(parent), name, kind)?;
+        span.about(run_id, tenant);
         Some(span)
     }
 }
