@@ -34,6 +34,7 @@ use crate::spans::SpanSink;
 use crate::wake::Wake;
 
 use admission::Admissions;
+pub(crate) use admission::BELIEVED;
 use cache::Cache;
 use endings::Endings;
 pub use error::Error;

@@ -37,7 +37,7 @@ pub(crate) struct UnderWay {
 
 /// How long a count is believed that other processes change as well. Below half of the limit they would have to fill the other
 /// half in this time for one start too many.
-const BELIEVED: Duration = Duration::from_millis(100);
+pub(crate) const BELIEVED: Duration = Duration::from_millis(100);
 
 fn is_active(status: RunStatus) -> bool {
     matches!(status, RunStatus::Running | RunStatus::Paused)

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use servo_model::TenantId;
 
-const BELIEVED: Duration = Duration::from_millis(100);
+use crate::engine::BELIEVED;
+
 /// Tenants that are remembered. With more, all are forgotten and counted again.
 const TENANTS_MAX: usize = 10_000;
 
