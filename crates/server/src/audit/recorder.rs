@@ -134,8 +134,10 @@ impl Work {
     /// Takes what comes within a moment, unless somebody waits.
     async fn gather(&mut self, items: &mut Vec<Item>) {
         let mut over = std::pin::pin!(self.clock.sleep(GATHER));
-        while !items.iter().any(|item| matches!(item, Item::Flush(_))) {
-            let room = AUDIT_BATCH_MAX.saturating_sub(items.len());
+        let mut looked_at = 0;
+        while !items[looked_at..].iter().any(|item| matches!(item, Item::Flush(_))) {
+            looked_at = items.len();
+            let room = AUDIT_BATCH_MAX.saturating_sub(looked_at);
             if items.is_empty() || room == 0 {
                 return;
             }
