@@ -73,6 +73,16 @@ impl Failure {
         self.state().is_some_and(|state| contended.contains(state))
     }
 
+    /// The SQLSTATE, which names no values.
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.state().map(SqlState::code)
+    }
+
+    /// Something is not as an append expected it, or somebody was faster. Raised by `append_expected`, or by the tables.
+    pub(crate) fn is_expectation(&self) -> bool {
+        self.is_contention() || self.is_lock_timeout() || self.code() == Some("SV001")
+    }
+
     pub(crate) fn into_error(self, phase: Phase) -> Error {
         let unavailable =
             |words: &str, maybe_written: bool| Error::Unavailable { detail: words.to_owned(), maybe_written };

@@ -83,6 +83,10 @@ async fn write(
         Err(Failed { step, failure, .. }) if failure.is_refusal() && step < commit => {
             connection.roll_back().await;
             *waited_in_vain = failure.is_lock_timeout();
+            if !failure.is_expectation() && !failure.is_shortage() {
+                // Slower, and as right as ever; but if it stays so, somebody should look.
+                tracing::warn!(state = failure.code(), "an append in one call was refused, and is judged instead");
+            }
             if failure.is_shortage() { Err(failure.into_error(Phase::Open)) } else { Ok(None) }
         }
         Err(Failed { was_sent: false, .. }) => Ok(None),
