@@ -38,9 +38,9 @@ use tx::Tx;
 /// Longest wait for a group to gather. It is also never longer than half of what the last commit took, so that it pays
 /// where syncs are slow and does no harm where they are fast.
 const GATHER_MAX: Duration = Duration::from_micros(300);
-/// A crowd is worth a longer wait, up to what the last commit took: what a commit costs by itself is shared by more.
-const CROWD: usize = 24;
-const GATHER_CROWD_MAX: Duration = Duration::from_millis(1);
+/// A group of so many is not waited for: it shares the price of a sync well enough, and those who are still on their way
+/// run while it is written. With a group of everybody the writer and everybody else would take turns.
+const ENOUGH: usize = 8;
 
 pub(crate) struct Writer {
     pub(crate) conn: Connection,
@@ -96,7 +96,8 @@ impl Writer {
                     let took = self.commit(&mut state, jobs);
                     // Whoever waits already and whoever was answered just now: those may make up the next group.
                     let jobs = answered + self.queue.len();
-                    gather = Gather { jobs, patience: patience(jobs, took), has_other_work: false };
+                    gather =
+                        Gather { jobs: jobs.min(ENOUGH), patience: GATHER_MAX.min(took / 2), has_other_work: false };
                 }
                 Next::Idle => {
                     gather = Gather::default();
@@ -341,11 +342,6 @@ fn answer(jobs: Vec<Box<dyn Job>>, outcomes: Vec<Outcome>) {
             Outcome::Refused(error) => job.answer(Some(error)),
         }
     }
-}
-
-/// How long the next group is waited for.
-fn patience(jobs: usize, took: Duration) -> Duration {
-    if jobs < CROWD { GATHER_MAX.min(took / 2) } else { GATHER_CROWD_MAX.min(took) }
 }
 
 struct EndOfWriter(Arc<Queue>);
