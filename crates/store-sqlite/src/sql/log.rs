@@ -75,7 +75,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, append: Append, digests: &Digests) -> Resu
 
 fn append_stream(
     tx: &mut Tx<'_>,
-    stream: StreamAppend,
+    mut stream: StreamAppend,
     index: usize,
     digests: &Digests,
 ) -> Result<StreamOutcome, Fault> {
@@ -96,7 +96,7 @@ fn append_stream(
     if is_new {
         runs::create(tx, &stream, number)?;
     }
-    let events = match append_events(tx, &stream, head.map(|head| head.seq), number, index, digests)? {
+    let events = match append_events(tx, &mut stream, head.map(|head| head.seq), number, index, digests)? {
         Written::Before(events) => return Ok(StreamOutcome { events }),
         Written::Now(events) => events,
     };
@@ -141,7 +141,7 @@ enum Written {
 /// Only where the answer depends on it are the keys looked up first.
 fn append_events(
     tx: &mut Tx<'_>,
-    stream: &StreamAppend,
+    stream: &mut StreamAppend,
     head: Option<u64>,
     number: Option<i64>,
     index: usize,
@@ -162,17 +162,18 @@ fn append_events(
     }
     let mut seq = start;
     let mut outcomes = Vec::with_capacity(stream.events.len());
-    for (position, event) in stream.events.iter().enumerate() {
-        if let Some(found) = known.as_ref().and_then(|known| known[position].clone()) {
+    for place in 0..stream.events.len() {
+        if let Some(found) = known.as_ref().and_then(|known| known[place].clone()) {
             outcomes.push(found);
             continue;
         }
-        let digest = digests.get(&(index, position));
+        let event = &stream.events[place];
+        let digest = digests.get(&(index, place));
         let inserted = if seq < max { insert(tx, numbered, stream, event, seq + 1, digest)? } else { None };
         if let Some(position) = inserted {
             seq += 1;
             let (event_id, emitted_at) = (event.event_id, tx.now);
-            tx.grown.events.push(stored(stream, event, seq, emitted_at, position));
+            tx.grown.events.push(stored(stream, place, seq, emitted_at, position));
             outcomes.push(EventOutcome { run_seq: seq, event_id, emitted_at, inserted: true });
             continue;
         }
@@ -201,19 +202,21 @@ fn append_events(
     Ok(Written::Now(outcomes))
 }
 
-fn stored(stream: &StreamAppend, event: &NewEvent, run_seq: u64, emitted_at: Timestamp, position: i64) -> StoredEvent {
+/// Takes the texts of the event along: it is written, and from here on only its key is asked for.
+fn stored(stream: &mut StreamAppend, place: usize, run_seq: u64, emitted_at: Timestamp, position: i64) -> StoredEvent {
+    let event = &mut stream.events[place];
     StoredEvent {
         position: Position::of_id(position.unsigned_abs()),
         run_id: stream.run_id.clone(),
         tenant: stream.tenant.clone(),
         run_seq,
         event_id: event.event_id,
-        event_type: event.event_type.clone(),
+        event_type: std::mem::take(&mut event.event_type),
         idempotency_key: event.idempotency_key,
         emitted_at,
-        emitted_by: event.emitted_by.clone(),
+        emitted_by: std::mem::take(&mut event.emitted_by),
         occurred_at: event.occurred_at,
-        payload: event.payload.clone(),
+        payload: std::mem::take(&mut event.payload),
     }
 }
 
