@@ -23,6 +23,7 @@ use super::lambda::{BODY_BYTES_MAX, LambdaAnswer, LambdaError, document};
 use crate::app::App;
 use crate::auth::{identify, require};
 use crate::error::Answer;
+use crate::metrics::Answers;
 use crate::opened::Opened;
 
 /// Calls of one channel at once. No more are read until one is answered.
@@ -39,7 +40,8 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
     let caller = identify(&app, &parts).await?;
     require(&caller, Role::Operator)?;
     let place = app.stream_place()?;
-    let channel = Channel {
+    // In a box, because the stream moves it with every answer.
+    let channel = Box::new(Channel {
         tenant: caller.tenant.clone(),
         opened: Opened::new(parts, &caller),
         body: body.into_data_stream(),
@@ -47,9 +49,10 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
         calls: FuturesUnordered::new(),
         bytes: 0,
         closing: false,
+        answers: Answers::of("POST", ROUTE, 200),
         app,
         _place: place,
-    };
+    });
     let answers = unfold(channel, |mut channel| async move {
         let chunk = channel.next_answers().await?;
         Some((Ok::<_, Infallible>(Bytes::from(chunk)), channel))
@@ -68,6 +71,8 @@ struct Channel {
     bytes: usize,
     /// No more calls are taken; those under way are answered.
     closing: bool,
+    /// Where most of its calls are counted.
+    answers: Answers,
     _place: OwnedSemaphorePermit,
 }
 
@@ -145,14 +150,17 @@ impl Channel {
                 .map_err(|_| LambdaError::new(ErrorName::InvalidRequestContent, "the body is not UTF-8"))
                 .and_then(document::<CheckpointRequest>);
             let (app, tenant, arn) = (self.app.clone(), self.tenant.clone(), call.arn.to_owned());
+            let answers = self.answers.clone();
             self.bytes += bytes;
             self.calls.push(Box::pin(async move {
                 let began = Instant::now();
                 let called = AssertUnwindSafe(checkpoint(&app, &tenant, &arn, request)).catch_unwind().await;
                 let failed = |_| Err(LambdaError::new(ErrorName::Service, "the service failed; try again"));
                 let answer = called.unwrap_or_else(failed);
-                let status = answer.as_ref().map_or_else(|error| error.0.name.status(), |_| 200);
-                crate::metrics::request("POST", ROUTE, status, began.elapsed());
+                match &answer {
+                    Ok(_) => answers.note(began.elapsed()),
+                    Err(error) => crate::metrics::request("POST", ROUTE, error.0.name.status(), began.elapsed()),
+                }
                 Answered { call: number, bytes, answer }
             }));
         }
