@@ -68,12 +68,15 @@ impl Caller {
         let count = updates.len();
         let ends = updates.last().is_some_and(|update| update.operation_type == OperationType::Execution);
         let response = loop {
+            let client_token = Some(self.client_token(&updates));
             let request = CheckpointRequest {
                 checkpoint_token: self.token.clone(),
-                updates: (!updates.is_empty()).then(|| updates.clone()),
-                client_token: Some(self.client_token(&updates)),
+                updates: (!updates.is_empty()).then_some(updates),
+                client_token,
             };
-            match self.repeat(|| self.client.checkpoint(&self.arn, request.clone())).await {
+            let answer = self.repeat(|| self.client.checkpoint(&self.arn, request.clone())).await;
+            updates = request.updates.unwrap_or_default();
+            match answer {
                 Ok(response) => break response,
                 Err(Stop::Fail(error)) if is_late_cancel(&error, &updates) => {
                     // The wait is over either way; the rest of the call must not fail for it.
