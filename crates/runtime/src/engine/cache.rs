@@ -1,6 +1,6 @@
 //! Folded runs in memory, bounded in bytes. The least recently used go first; a run in use is never dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::RunId;
@@ -18,7 +18,7 @@ pub(super) struct Cache {
 
 #[derive(Default)]
 struct Entries {
-    by_run: BTreeMap<RunId, Entry>,
+    by_run: HashMap<RunId, Entry>,
     by_age: BTreeMap<u64, RunId>,
     tick: u64,
     bytes: usize,
@@ -30,6 +30,8 @@ struct Entry {
     bytes: usize,
 }
 
+/// A run that was used so recently, in uses of any run, is not made newer: in the order of ages that changes next to nothing.
+const FRESH_TICKS: u64 = 64;
 /// What a place costs by itself: asking for runs that do not exist must not fill the memory either.
 const PLACE_BYTES: usize = 512;
 
@@ -50,11 +52,14 @@ impl Cache {
         let Entries { by_run, by_age, bytes, .. } = &mut *entries;
         let entry = by_run.entry(run_id.clone()).or_insert_with(|| {
             *bytes += PLACE_BYTES;
+            by_age.insert(tick, run_id.clone());
             Entry { slot: Arc::default(), tick, bytes: PLACE_BYTES }
         });
-        by_age.remove(&entry.tick);
-        entry.tick = tick;
-        by_age.insert(tick, run_id.clone());
+        if tick - entry.tick > FRESH_TICKS {
+            by_age.remove(&entry.tick);
+            entry.tick = tick;
+            by_age.insert(tick, run_id.clone());
+        }
         let slot = entry.slot.clone();
         self.make_room(&mut entries);
         slot
