@@ -9,6 +9,7 @@ mod cache;
 mod commit;
 mod endings;
 mod error;
+mod folded;
 mod function;
 mod now;
 mod outcome;
@@ -38,6 +39,7 @@ pub(crate) use admission::BELIEVED;
 use cache::Cache;
 use endings::Endings;
 pub use error::Error;
+use folded::Folded;
 pub use outcome::Outcome;
 use sabotage::Broken;
 pub use start::{StartRequest, Started};
@@ -106,6 +108,7 @@ pub(crate) struct Inner {
     pub endings: Endings,
     pub shutdown: crate::Shutdown,
     cache: Cache,
+    folded: Folded,
     offset: now::Offset,
     admissions: Admissions,
     /// The way of new runs past the backlog.
@@ -142,6 +145,7 @@ impl Engine {
             endings: Endings::default(),
             shutdown,
             cache,
+            folded: Folded::default(),
             offset: now::Offset::default(),
             admissions: Admissions::default(),
             direct: Direct::default(),
@@ -195,6 +199,10 @@ impl Engine {
 
     pub(crate) fn direct(&self) -> &Direct {
         &self.inner.direct
+    }
+
+    pub(crate) fn folded(&self) -> &Folded {
+        &self.inner.folded
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {

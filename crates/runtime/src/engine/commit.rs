@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use servo_machine::{Action, Command, Decision, Refusal, decide};
 use servo_model::event::{EventBody, idempotency_key};
+use servo_model::state::Applied;
 use servo_model::{Event, RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::{EventOutcome, TimerChange};
@@ -297,7 +298,11 @@ impl Engine {
                 occurred_at: event.occurred_at,
                 payload: event.body.encode(),
             });
-            state = state.apply(&event).0;
+            let (next, applied) = state.apply(&event);
+            if applied == Applied::Changed {
+                self.inner.folded.note(event.event_id);
+            }
+            state = next;
         }
         (state, events)
     }

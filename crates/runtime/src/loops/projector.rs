@@ -5,7 +5,7 @@
 //! Its place in the log is a durable cursor, moved after the work of a batch is done: killed at any point it does the
 //! rest of the batch again, and everything it does may be done twice.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use servo_model::alert::AlertCode;
@@ -29,6 +29,8 @@ const LAG_HIGH: Duration = Duration::from_secs(5);
 const LAG_NORMAL: Duration = Duration::from_secs(1);
 /// Runs whose projection is kept between batches.
 const RUNS_MAX: usize = 2_000;
+/// Runs of which only the last sequence is kept.
+const PASSED_MAX: usize = 50_000;
 
 pub(crate) async fn run(engine: Engine, authority: Authority) {
     let mut log = engine.wake().watch_log();
@@ -63,7 +65,9 @@ pub struct Projector {
     position: Option<Position>,
     /// The cursor row may not exist yet.
     stored: Option<Position>,
-    runs: BTreeMap<RunId, Followed>,
+    runs: HashMap<RunId, Followed>,
+    /// Runs all of whose events were folded by this node when it recorded them, with their last sequence.
+    passed: HashMap<RunId, u64>,
     /// Whether the alert stands. Unknown at first: an earlier process may have raised it.
     lagging: Option<bool>,
 }
@@ -76,7 +80,7 @@ struct Followed {
 
 impl Projector {
     pub fn new(engine: Engine) -> Self {
-        Self { engine, position: None, stored: None, runs: BTreeMap::new(), lagging: None }
+        Self { engine, position: None, stored: None, runs: HashMap::new(), passed: HashMap::new(), lagging: None }
     }
 
     /// Reads to the end of the log.
@@ -97,11 +101,14 @@ impl Projector {
             if self.runs.len() > RUNS_MAX {
                 self.runs.clear();
             }
+            if self.passed.len() > PASSED_MAX {
+                self.passed.clear();
+            }
         }
     }
 
     async fn follow(&mut self, stored: &StoredEvent) -> Result<(), servo_store::Error> {
-        if stored.run_id.is_system() {
+        if stored.run_id.is_system() || self.pass(stored) {
             return Ok(());
         }
         let event = match stored.decode() {
@@ -146,6 +153,29 @@ impl Projector {
         Ok(())
     }
 
+    /// An event that this node recorded was read, checked and folded then: where nothing else is asked of it, that is not
+    /// done again. A run is passed by up to its first snapshot; from there on, and where an event came in another way, it is
+    /// followed.
+    fn pass(&mut self, stored: &StoredEvent) -> bool {
+        let run_id = &stored.run_id;
+        let is_folded = self.engine.folded().take(&stored.event_id) && !self.runs.contains_key(run_id);
+        let last = self.passed.get(run_id).copied();
+        let follows = last.is_none_or(|last| !detect_non_contiguous(last, stored.run_seq));
+        let plain = stored.event_type != "DrainTimedOut" && stored.run_seq < SNAPSHOT_EVERY_EVENTS;
+        if !(is_folded && follows && plain) {
+            return false;
+        }
+        match stored.event_type.as_str() {
+            "RunCompleted" | "RunFailed" => self.passed.remove(run_id),
+            "RunCancelled" => {
+                self.engine.in_flight().cancel_run(run_id);
+                self.passed.remove(run_id)
+            }
+            _ => self.passed.insert(run_id.clone(), stored.run_seq),
+        };
+        true
+    }
+
     async fn set_aside(&mut self, stored: &StoredEvent, reason: &str) -> Result<(), servo_store::Error> {
         self.runs.remove(&stored.run_id);
         self.engine.try_quarantine(&stored.run_id, &stored.tenant, reason).await
@@ -155,6 +185,7 @@ impl Projector {
     /// one. What lies between is read by the resync, which also says whether it was a gap. `None` if the run is gone.
     async fn followed(&mut self, stored: &StoredEvent) -> Result<Option<Followed>, servo_store::Error> {
         let run_id = &stored.run_id;
+        let passed = self.passed.remove(run_id);
         if let Some(followed) = self.runs.remove(run_id) {
             return Ok(Some(followed));
         }
@@ -172,8 +203,28 @@ impl Projector {
         let snapshot_seq = latest.map_or(0, |snapshot| snapshot.run_seq);
         let before = store.snapshot_at(&Scope::System, run_id, stored.run_seq.saturating_sub(1)).await?;
         let state = before.and_then(|snapshot| serde_json::from_str::<RunState>(&snapshot.state).ok());
-        let projection = Projection::new(state.unwrap_or_else(|| RunState::new(run_id.clone())));
-        Ok(Some(Followed { projection, snapshot_seq }))
+        let mut state = state.unwrap_or_else(|| RunState::new(run_id.clone()));
+        if passed == Some(stored.run_seq - 1) {
+            state = self.fold_before(stored, state).await?;
+        }
+        Ok(Some(Followed { projection: Projection::new(state), snapshot_seq }))
+    }
+
+    /// The events of a run that was passed by, up to the one before this. What cannot be read is met by the resync.
+    async fn fold_before(&self, stored: &StoredEvent, mut state: RunState) -> Result<RunState, servo_store::Error> {
+        while state.last_event_seq + 1 < stored.run_seq {
+            let (after, left) = (state.last_event_seq, stored.run_seq - 1 - state.last_event_seq);
+            let limit = u32::try_from(left).map_or(BATCH, |left| left.min(BATCH));
+            let page = self.engine.store().read_run(&Scope::System, &stored.run_id, after, limit).await?;
+            for event in page.events {
+                let Ok(event) = event.decode() else { return Ok(state) };
+                state = state.apply(&event).0;
+            }
+            if state.last_event_seq == after {
+                break;
+            }
+        }
+        Ok(state)
     }
 
     /// The projection is stale: read the run again from its watermark.
