@@ -1,11 +1,12 @@
 //! The client of a Servo server, of AWS Lambda, or of anything else that serves the durable execution API. Requests carry an
 //! API key, or a signature, or nothing.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::{Method, RequestBuilder, Response, Url, header};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
 use serde::de::DeserializeOwned;
 use servo_canon::Digest;
 use servo_wire::channel;
@@ -15,11 +16,12 @@ use tokio::sync::Mutex;
 
 use crate::channel::{Answer, Channel, Known};
 use crate::clock::{Clock as _, SystemClock};
+use crate::environment::{ENDPOINT_VARIABLES, Environment};
 use crate::service::{DurableServiceClient, ServiceError};
 use crate::sigv4::{self, AwsCredentials};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The largest answer that is read into memory. A page of the state has some megabytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The beginning of a refusal that is not in the service's form.
@@ -29,9 +31,6 @@ const API: &str = "2025-12-01";
 /// calls share a write.
 const CHANNELS: usize = 4;
 
-/// Where to look for the address, in this order. The first two are what AWS's own SDKs read.
-const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT_URL_LAMBDA", "AWS_ENDPOINT_URL", "SERVO_URL"];
-const TOKEN_VARIABLE: &str = "SERVO_TOKEN";
 const SERVICE: &str = "lambda";
 
 /// Clones share connections.
@@ -51,31 +50,16 @@ impl ServoClient {
 
     /// `token` is an API key of the server; a development server asks for none.
     pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, ServiceError> {
-        let unusable = |reason: String| ServiceError::Unreachable(format!("{endpoint:?} cannot be used: {reason}"));
-        let base = Url::parse(endpoint).map_err(|error| unusable(error.to_string()))?;
-        if base.cannot_be_a_base() || base.host_str().is_none() {
-            return Err(unusable("give an address such as http://127.0.0.1:4400".to_owned()));
-        }
+        let base = address(endpoint)?;
         let mut headers = header::HeaderMap::new();
         if let Some(token) = token {
             let mut value = header::HeaderValue::from_str(&format!("Bearer {token}"))
-                .map_err(|_| unusable("the token has characters that a header cannot carry".to_owned()))?;
+                .map_err(|_| unusable(endpoint, "the token has characters that a header cannot carry"))?;
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
-        // Fails when a provider is installed already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("servo-sdk/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            // A redirect would carry the key elsewhere.
-            .redirect(reqwest::redirect::Policy::none())
-            .default_headers(headers);
-        if base.scheme() == "http" {
-            // No TLS, so the system's certificates need not be there, nor be read.
-            builder = builder.tls_certs_only([]).no_proxy();
-        }
-        let http = builder.build().map_err(|error| unusable(error.to_string()))?;
+        let http = connections(base.scheme() == "http").default_headers(headers);
+        let http = http.build().map_err(|error| unusable(endpoint, error))?;
         Ok(Self { http, base, keys: None, channels: Arc::default() })
     }
 
@@ -83,9 +67,8 @@ impl ServoClient {
     /// `SERVO_URL`. With `SERVO_TOKEN` requests carry it; else they are signed when `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are set, and then the address may be left out: it is AWS's own.
     pub fn from_env() -> Result<Self, ServiceError> {
-        let endpoint = ENDPOINT_VARIABLES.iter().find_map(|name| variable(name));
-        let token = variable(TOKEN_VARIABLE);
-        let keys = credentials().filter(|_| token.is_none());
+        let Environment { endpoint, token, keys } = Environment::read();
+        let keys = keys.filter(|_| token.is_none());
         match (endpoint, keys) {
             (Some(endpoint), None) => Self::new(&endpoint, token.as_deref()),
             (Some(endpoint), Some(keys)) => Self::signed(&endpoint, keys),
@@ -152,6 +135,32 @@ impl ServoClient {
 
 const JSON: &str = "application/json";
 
+/// An address that requests can be sent to.
+pub(crate) fn address(endpoint: &str) -> Result<Url, ServiceError> {
+    let base = Url::parse(endpoint).map_err(|error| unusable(endpoint, error))?;
+    if base.cannot_be_a_base() || base.host_str().is_none() {
+        return Err(unusable(endpoint, "give an address such as http://127.0.0.1:4400"));
+    }
+    Ok(base)
+}
+
+fn unusable(endpoint: &str, reason: impl Display) -> ServiceError {
+    ServiceError::Unreachable(format!("{endpoint:?} cannot be used: {reason}"))
+}
+
+/// Connections to a service, `plain` ones without TLS.
+pub(crate) fn connections(plain: bool) -> reqwest::ClientBuilder {
+    // Fails when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("servo-sdk/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        // A redirect would carry the key elsewhere.
+        .redirect(reqwest::redirect::Policy::none());
+    // Without TLS the system's certificates need not be there, nor be read.
+    if plain { builder.tls_certs_only([]).no_proxy() } else { builder }
+}
+
 /// The headers of a signed request.
 fn sign(
     keys: &AwsCredentials,
@@ -182,20 +191,6 @@ fn sign(
     signed
 }
 
-fn credentials() -> Option<AwsCredentials> {
-    Some(AwsCredentials {
-        access_key_id: variable("AWS_ACCESS_KEY_ID")?,
-        secret_access_key: variable("AWS_SECRET_ACCESS_KEY")?,
-        session_token: variable("AWS_SESSION_TOKEN"),
-        region: variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"))?,
-    })
-}
-
-#[expect(clippy::disallowed_methods, reason = "a worker's settings come from its environment, as Lambda sets them")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 #[async_trait]
 impl DurableServiceClient for ServoClient {
     async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
@@ -214,10 +209,22 @@ impl DurableServiceClient for ServoClient {
 
 async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Result<T, ServiceError> {
     let mut response = response.map_err(|error| unreachable(&error))?;
-    let status = response.status();
-    let name = response.headers().get("x-amzn-errortype").and_then(|name| name.to_str().ok());
+    let (status, body) = (response.status(), body(&mut response).await?);
+    let name = response.headers().get(ERROR_TYPE).and_then(|name| name.to_str().ok());
+    read(Answer { status: status.as_u16(), name: name_of(name, status), body })
+}
+
+pub(crate) const ERROR_TYPE: &str = "x-amzn-errortype";
+
+/// The name of a refusal: the service's, or the status's where somebody else has answered.
+pub(crate) fn name_of(said: Option<&str>, status: StatusCode) -> String {
     // Some services put an address behind the name.
-    let name = name.and_then(|name| name.split(':').next()).map(str::to_owned);
+    let said = said.and_then(|said| said.split(':').next());
+    said.or(status.canonical_reason()).unwrap_or("Unknown").to_owned()
+}
+
+/// The whole body.
+pub(crate) async fn body(response: &mut Response) -> Result<Vec<u8>, ServiceError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
@@ -225,19 +232,22 @@ async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Res
         }
         body.extend_from_slice(&chunk);
     }
-    let name = name.unwrap_or_else(|| status.canonical_reason().unwrap_or("Unknown").to_owned());
-    read(Answer { status: status.as_u16(), name, body })
+    Ok(body)
 }
 
-fn read<T: DeserializeOwned>(Answer { status, name: code, body }: Answer) -> Result<T, ServiceError> {
-    if (200..300).contains(&status) {
-        return serde_json::from_slice(&body).map_err(|error| ServiceError::Unreadable(error.to_string()));
+fn read<T: DeserializeOwned>(answer: Answer) -> Result<T, ServiceError> {
+    if (200..300).contains(&answer.status) {
+        return serde_json::from_slice(&answer.body).map_err(|error| ServiceError::Unreadable(error.to_string()));
     }
+    Err(refusal(answer))
+}
+
+pub(crate) fn refusal(Answer { status, name: code, body }: Answer) -> ServiceError {
     let message = match serde_json::from_slice::<ErrorBody>(&body) {
         Ok(error) if !error.text().is_empty() => error.text().to_owned(),
         _ => String::from_utf8_lossy(&body).chars().take(EXCERPT_CHARS).collect(),
     };
-    Err(ServiceError::Refused { status, code, message })
+    ServiceError::Refused { status, code, message }
 }
 
 /// The innermost cause says more than the outermost.

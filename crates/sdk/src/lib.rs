@@ -75,6 +75,8 @@ mod config;
 mod context;
 mod duration;
 mod entry;
+#[cfg(feature = "http")]
+mod environment;
 mod error;
 mod future;
 mod handler;
