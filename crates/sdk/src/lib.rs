@@ -65,8 +65,11 @@
 //!
 //! Features: `http` (default) has [`ServoClient`], the client of a Servo server or,
 //! with signed requests, of AWS Lambda; `lambda` has `run`, which serves
-//! invocations of a Lambda Runtime API.
+//! invocations of a Lambda Runtime API; `aws` has `AwsLambdaClient`, the client over AWS's crate `aws-sdk-lambda`, for programs that
+//! already have its settings. Handlers run the same over each of them.
 
+#[cfg(feature = "aws")]
+mod aws;
 mod batch;
 #[cfg(feature = "http")]
 mod channel;
@@ -99,6 +102,11 @@ mod sigv4;
 mod state;
 
 pub use async_trait::async_trait;
+#[cfg(feature = "aws")]
+pub use aws::AwsLambdaClient;
+/// The version that [`AwsLambdaClient`] is made for.
+#[cfg(feature = "aws")]
+pub use aws_sdk_lambda;
 pub use batch::{BatchItem, BatchItemStatus, BatchResult, CompletionReason};
 pub use clock::{Clock, SystemClock};
 pub use config::{
