@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_runtime::serverless::{Platform, Serverless};
 use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
-use servo_sdk::ServoClient;
-use servo_server::auth::Auth;
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources};
 use servo_store_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
+use crate::service::Service;
 use crate::worker::{Body, Worker};
 
 pub(crate) struct Server {
+    service: Service,
     base: String,
     client: reqwest::Client,
     pub(crate) worker: Arc<Worker>,
@@ -38,7 +38,7 @@ impl Handlers for Later {
 }
 
 impl Server {
-    pub(crate) async fn start(bodies: BTreeMap<String, Body>) -> Self {
+    pub(crate) async fn start(service: Service, bodies: BTreeMap<String, Body>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = RuntimeConfig { poll_ms: 20, shutdown_grace_ms: 100, ..RuntimeConfig::default() };
         // Long enough that nothing expires while a test looks.
@@ -63,7 +63,7 @@ impl Server {
             serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
-            auth: Auth::Development,
+            auth: service.auth(),
             plan_sources: PlanSources::new(&[], config.limits.request_body_bytes_max).unwrap(),
             config: ServerConfig::default(),
             loopback: true,
@@ -75,15 +75,21 @@ impl Server {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let serving = tasks.clone();
         tasks.spawn("server", async move { servo_server::serve(listener, None, app, &serving).await });
-        let worker = Arc::new(Worker::new(Arc::new(ServoClient::new(&base, None).unwrap()), bodies));
+        let worker = Arc::new(Worker::new(service.client(&base), bodies));
         assert!(later.0.set(worker.clone()).is_ok());
-        // The SDK's client has installed what TLS needs, which reqwest asks for even without TLS.
+        // The SDK's own client installs what TLS needs, which reqwest asks for even without TLS.
+        servo_sdk::ServoClient::new(&base, None).unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let server = Self { base, client, worker, _folder: folder, _runtime: runtime.clone() };
+        let server = Self { service, base, client, worker, _folder: folder, _runtime: runtime.clone() };
         while !runtime.snapshot().await.unwrap().readiness.ready {
             server.pause().await;
         }
         server
+    }
+
+    #[cfg(feature = "aws")]
+    pub(crate) fn base(&self) -> &str {
+        &self.base
     }
 
     /// Between two looks at something that is not there yet.
@@ -109,6 +115,9 @@ impl Server {
         let mut request = self.client.request(method, format!("{}{path}", self.base)).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if let Some(token) = self.service.token() {
+            request = request.bearer_auth(token);
         }
         if path.starts_with("/v1/") {
             request = request.header("content-type", "application/json");

@@ -10,6 +10,7 @@ use servo_conformance::Case;
 use crate::handlers;
 use crate::runner;
 use crate::server::Server;
+use crate::service::Service;
 use crate::worker::Body;
 
 fn read(suite: &str) -> BTreeMap<String, Case> {
@@ -34,10 +35,14 @@ fn generate(length: usize) -> String {
 }
 
 /// Runs all cases; says what is wrong with which.
-async fn problems(cases: &BTreeMap<String, Case>, bodies: &[(&str, Body)]) -> BTreeMap<String, String> {
+async fn problems(
+    service: Service,
+    cases: &BTreeMap<String, Case>,
+    bodies: &[(&str, Body)],
+) -> BTreeMap<String, String> {
     let mut functions: BTreeMap<String, Body> = bodies.iter().map(|(id, body)| (format!("case-{id}"), *body)).collect();
     functions.extend(handlers::TARGETS.iter().map(|(name, body)| ((*name).to_owned(), *body)));
-    let server = Server::start(functions.clone()).await;
+    let server = Server::start(service, functions.clone()).await;
     for function in functions.keys() {
         server.register(function).await;
     }
@@ -53,10 +58,10 @@ async fn problems(cases: &BTreeMap<String, Case>, bodies: &[(&str, Body)]) -> BT
 }
 
 /// Fails on a case without a handler as on one that does not conform.
-async fn conforms(suite: &str, bodies: &[(&str, Body)]) {
+async fn conforms(service: Service, suite: &str, bodies: &[(&str, Body)]) {
     let cases = read(suite);
     assert!(!cases.is_empty());
-    let problems = problems(&cases, bodies).await;
+    let problems = problems(service, &cases, bodies).await;
     let listed: String = problems.iter().map(|(id, problem)| format!("\n{id}: {problem}")).collect();
     let passed = cases.len() - problems.len();
     assert!(problems.is_empty(), "{suite}: {passed} of {} cases\n{listed}", cases.len());
@@ -66,7 +71,7 @@ async fn conforms(suite: &str, bodies: &[(&str, Body)]) {
 async fn notices(suite: &str, bodies: &[(&str, Body)], change: fn(&mut Case)) {
     let mut cases = read(suite);
     cases.values_mut().for_each(change);
-    let problems = problems(&cases, bodies).await;
+    let problems = problems(Service::Own, &cases, bodies).await;
     let unnoticed: Vec<_> = cases.keys().filter(|id| !problems.contains_key(*id)).collect();
     assert!(unnoticed.is_empty(), "{unnoticed:?} passed");
 }
@@ -91,14 +96,22 @@ async fn another_outcome_is_noticed() {
 }
 
 macro_rules! suites {
-    ($($suite:ident),* $(,)?) => {
+    ($service:expr; $($suite:ident),* $(,)?) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $suite() {
-                conforms(stringify!($suite), handlers::$suite::CASES).await;
+                conforms($service, stringify!($suite), handlers::$suite::CASES).await;
             }
         )*
     };
 }
 
-suites!(step, wait, child, callback, invoke, map, parallel, wait_for_callback, wait_for_condition);
+suites!(Service::Own; step, wait, child, callback, invoke, map, parallel, wait_for_callback, wait_for_condition);
+
+/// DX-044: the same handlers conform as well when their client is the one over AWS's crate.
+#[cfg(feature = "aws")]
+mod over_aws {
+    use super::*;
+
+    suites!(Service::Aws; step, wait, child, callback, invoke, map, parallel, wait_for_callback, wait_for_condition);
+}

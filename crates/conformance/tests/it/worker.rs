@@ -8,8 +8,8 @@ use serde_json::Value;
 use servo_adapter::{HandlerCall, HandlerFailure};
 use servo_conformance::LogRecord;
 use servo_sdk::{
-    BoxError, DurableContext, DurableError, DurableExecutionInvocationInput, LogContext, LogLevel, Logger, Options,
-    ServoClient, handle,
+    BoxError, DurableContext, DurableError, DurableExecutionInvocationInput, DurableServiceClient, LogContext,
+    LogLevel, Logger, Options, handle,
 };
 use tokio::sync::{Notify, watch};
 
@@ -45,7 +45,7 @@ impl Logger for Records {
 }
 
 pub(crate) struct Worker {
-    client: Arc<ServoClient>,
+    client: Arc<dyn DurableServiceClient>,
     bodies: BTreeMap<String, Body>,
     records: Arc<Records>,
     /// Executions of targets that may go on.
@@ -53,7 +53,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(client: Arc<ServoClient>, bodies: BTreeMap<String, Body>) -> Self {
+    pub(crate) fn new(client: Arc<dyn DurableServiceClient>, bodies: BTreeMap<String, Body>) -> Self {
         Self { client, bodies, records: Arc::default(), released: watch::Sender::default() }
     }
 
