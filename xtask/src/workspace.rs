@@ -53,8 +53,7 @@ pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// The binary with its broken variants in it, each off until a test chooses it. Everywhere the same, so that nothing is
-/// built twice.
+/// The binary with its broken variants in it, each off until a test chooses it.
 pub(crate) const SABOTAGE: [&str; 2] = ["--features", "servo/sabotage"];
 
 /// `cargo nextest run` for a campaign (release build, hours of patience), or `cargo test` where nextest is missing.
