@@ -13,6 +13,7 @@ mod folded;
 mod function;
 mod now;
 mod outcome;
+mod prepare;
 mod read;
 mod sabotage;
 mod spawn;

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use servo_machine::{Action, Command, Decision, Refusal, decide};
-use servo_model::event::{EventBody, idempotency_key};
-use servo_model::state::Applied;
-use servo_model::{Event, RunId, RunState, RunStatus, StepStatus, Timestamp};
+use servo_model::{RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
-use servo_store::log::{EventOutcome, TimerChange};
+use servo_store::log::EventOutcome;
 use servo_store::resync::load_state;
-use servo_store::{Append, Appended, Expected, NewEvent, RunRow, Scope, StreamAppend};
+use servo_store::{Appended, Scope};
 
-use super::actions::leave_out;
+use super::prepare::{Prepared, fold};
 use super::{Engine, Error, Hot, Order, Outcome, Patience};
 
 /// Decisions on a moving run before the caller is told to try later. Slots keep one node from competing with itself, so
@@ -112,7 +110,7 @@ impl Engine {
         if let Some(reason) = row.quarantined {
             return Err(Error::Quarantined(reason));
         }
-        match load_state(store, scope, run_id).await {
+        match Box::pin(load_state(store, scope, run_id)).await {
             Ok(state) => {
                 self.inner.cache.weigh(run_id, state.weight_bytes());
                 *hot = Some(Hot::new(state, row.tenant));
@@ -135,7 +133,7 @@ impl Engine {
         if order.fresh && !fresh && !self.inner.single_process {
             // What is answered from memory alone must not be older than what another node has recorded.
             if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
-                let state = self.catch_up(&order.scope, &tenant, state).await?;
+                let state = Box::pin(self.catch_up(&order.scope, &tenant, state)).await?;
                 *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
             }
         }
@@ -143,7 +141,7 @@ impl Engine {
         if decided.is_err() && !fresh {
             // Another node may have moved the run: a refusal counts only on the newest state.
             if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
-                let state = self.catch_up(&order.scope, &tenant, state).await?;
+                let state = Box::pin(self.catch_up(&order.scope, &tenant, state)).await?;
                 *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
             }
             decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
@@ -162,87 +160,58 @@ impl Engine {
     }
 
     /// Appends a decision with every row that must change with it, and keeps the state it leads to.
-    pub(super) async fn commit(
-        &self,
-        order: &Order,
-        hot: &mut Option<Hot>,
+    pub(super) fn commit<'a>(
+        &'a self,
+        order: &'a Order,
+        hot: &'a mut Option<Hot>,
         known: Hot,
         decision: Decision,
         now: Timestamp,
+    ) -> impl Future<Output = Result<Outcome, Error>> + Send + 'a {
+        // Outside the future, which every caller's future has inside: what is prepared would make all of them large.
+        let prepared = self.prepare(order, known, decision, now);
+        async move { self.append_prepared(order, hot, prepared?).await }
+    }
+
+    async fn append_prepared(
+        &self,
+        order: &Order,
+        hot: &mut Option<Hot>,
+        mut prepared: Box<Prepared>,
     ) -> Result<Outcome, Error> {
-        // Nothing that does not match its published schema is ever appended, whoever made it.
-        for fact in &decision.facts {
-            fact.body.check()?;
-        }
-        let Hot { state, tenant, timer: timer_row, absent } = known;
-        let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
-        let visible = (state.status, state.visible());
-        let (state, events) = self.record(order, state, &decision, now);
-        let mut stream = StreamAppend::new(order.run_id.clone(), tenant.clone(), expected);
-        if expected == Expected::New || visible != (state.status, state.visible()) {
-            let row = RunRow::of(&state, order.request_key, now);
-            stream.row = Some(RunRow { tenant: tenant.clone(), ..row });
-        }
-        // What was refused hands nothing out, also not what is due: its timer must stay until something does.
-        let keeps_timer = decision.refusal.is_some() && !state.status.is_terminal();
-        let due = if keeps_timer { None } else { state.next_due(now) };
-        let timer = if keeps_timer { timer_row } else { Some(due) };
-        if timer_row != timer && !(expected == Expected::New && due.is_none()) {
-            stream.timer = due.map_or(TimerChange::Clear, TimerChange::Set);
-            self.inner.broken.timer_set(order);
-        }
-        self.apply_actions(order, &state, &decision.actions, &mut stream);
-        leave_out(&absent, &mut stream);
-        let outcome =
-            Outcome { run_id: order.run_id.clone(), recorded: events.len(), refusal: decision.refusal, view: () };
-        let (counted, now_is) = (tenant.clone(), state.status);
-        let ends = !visible.0.is_terminal() && state.status.is_terminal();
-        let first = events.first().map(|event| event.event_id);
-        stream.events = events;
-        let mut set = set_timer(&stream);
-        let idle = first.is_none() && decision.actions.is_empty() && stream.timer == TimerChange::Keep;
-        if !idle {
-            let mut streams = vec![stream];
-            for action in &decision.actions {
-                if let Action::Spawn(spawn) = action {
-                    let spawned = self.spawned(spawn, now)?;
-                    set = set.into_iter().chain(set_timer(&spawned)).min();
-                    streams.push(spawned);
-                }
-            }
-            let append = Append { fence: order.fence, streams, ..Append::default() };
+        if let Some(append) = prepared.append.take() {
             let sent = self.inner.clock.elapsed();
             match self.append(order, append).await {
                 Ok(appended) => {
                     self.learn_time(sent, &appended);
                     if let Some(earlier) = adopted(&appended) {
-                        let decided_on = state.last_event_seq - outcome.recorded as u64;
-                        return self.recorded_before(order, decided_on, earlier, outcome);
+                        return self.recorded_before(order, prepared.decided_on(), earlier, prepared.outcome);
                     }
                 }
                 Err(error) if error.may_have_happened() => {
-                    let after = state.last_event_seq - outcome.recorded as u64;
+                    let confirmed = Box::pin(self.confirm(order, prepared.decided_on(), prepared.first));
                     // If nobody can look, the question stays as open as the append left it.
-                    if !matches!(self.confirm(order, after, first).await, Ok(true)) {
+                    if !matches!(confirmed.await, Ok(true)) {
                         return Err(error.into());
                     }
                 }
                 Err(error) => return Err(error.into()),
             }
         }
+        let Prepared { state, tenant, timer, actions, outcome, before, set, .. } = *prepared;
+        let now_is = state.status;
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
-        *hot = Some(Hot { timer, ..Hot::new(state, tenant) });
-        self.wake_for(&order.run_id, &decision.actions, outcome.recorded > 0, set);
-        let before = (expected != Expected::New).then_some(visible.0);
-        self.inner.admissions.moved(&counted, before, now_is);
-        for action in &decision.actions {
+        *hot = Some(Hot { timer, ..Hot::new(state, tenant.clone()) });
+        self.wake_for(&order.run_id, &actions, outcome.recorded > 0, set);
+        self.inner.admissions.moved(&tenant, before, now_is);
+        for action in &actions {
             if let Action::Spawn(spawn) = action {
                 let tenant = &spawn.start.context.tenant_id;
                 self.inner.admissions.moved(tenant, None, RunStatus::Running);
                 drop(self.run_span(&spawn.run_id, tenant, &spawn.start.start));
             }
         }
-        if ends {
+        if now_is.is_terminal() && !before.is_some_and(RunStatus::is_terminal) {
             self.inner.endings.tell(&order.run_id);
         }
         Ok(outcome)
@@ -266,47 +235,6 @@ impl Engine {
         Ok(Outcome { recorded: 0, ..outcome })
     }
 
-    /// Turns facts into events and folds them. `occurredAt` is the time of the decision, so the fold here and a fold of
-    /// what the store wrote agree to the millisecond.
-    pub(super) fn record(
-        &self,
-        order: &Order,
-        mut state: RunState,
-        decision: &Decision,
-        now: Timestamp,
-    ) -> (RunState, Vec<NewEvent>) {
-        let mut events = Vec::with_capacity(decision.facts.len());
-        for fact in &decision.facts {
-            let (step, number) = fact.body.key_parts();
-            let plan_version = plan_version(&state, &fact.body);
-            let key = idempotency_key(&order.run_id, step, number, fact.body.event_type(), plan_version);
-            let event = Event {
-                event_id: self.inner.ids.event_id(now),
-                run_id: order.run_id.clone(),
-                run_seq: state.last_event_seq + 1,
-                idempotency_key: key,
-                emitted_at: now,
-                emitted_by: order.emitted_by.clone(),
-                occurred_at: Some(fact.occurred_at.unwrap_or(now)),
-                body: fact.body.clone(),
-            };
-            events.push(NewEvent {
-                event_id: event.event_id,
-                event_type: event.body.event_type().to_owned(),
-                idempotency_key: key,
-                emitted_by: event.emitted_by.clone(),
-                occurred_at: event.occurred_at,
-                payload: event.body.encode(),
-            });
-            let (next, applied) = state.apply(&event);
-            if applied == Applied::Changed {
-                self.inner.folded.note(event.event_id);
-            }
-            state = next;
-        }
-        (state, events)
-    }
-
     /// The commit was under way when the connection broke: is our first event there?
     async fn confirm(&self, order: &Order, after: u64, first: Option<servo_model::EventId>) -> Result<bool, Error> {
         let Some(first) = first else { return Ok(false) };
@@ -328,25 +256,9 @@ impl Engine {
     }
 }
 
-/// When an append sets a timer, its time.
-fn set_timer(stream: &StreamAppend) -> Option<Timestamp> {
-    match stream.timer {
-        TimerChange::Set(at) => Some(at),
-        TimerChange::Keep | TimerChange::Clear => None,
-    }
-}
-
 /// The first event that was in the log already.
 fn adopted(appended: &Appended) -> Option<&EventOutcome> {
     appended.streams.iter().flat_map(|stream| &stream.events).find(|event| !event.inserted)
-}
-
-/// The plan version that enters the keys: of the first event's own plan when the run is new.
-fn plan_version<'a>(state: &'a RunState, body: &'a EventBody) -> &'a str {
-    match body {
-        EventBody::RunQueued(queued) => &queued.plan_ref.plan_version,
-        _ => state.plan_version(),
-    }
 }
 
 /// Decides an order's commands, each on the state that the one before it leads to.
@@ -363,7 +275,7 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
             continue;
         }
         let mut decision = decide(Some(&working), command, policy, now)?;
-        working = engine.record(order, working, &decision, now).0;
+        working = fold(&order.run_id, working, &decision.facts, now);
         merged.facts.append(&mut decision.facts);
         merged.actions.append(&mut decision.actions);
         if decision.refusal.is_some() {

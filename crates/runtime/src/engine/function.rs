@@ -11,6 +11,7 @@ use servo_store::error::Retry;
 use tokio::sync::oneshot;
 
 use super::admission::UnderWay;
+use super::prepare::fold;
 use super::{Engine, Error, Hot, Order};
 use crate::loops::direct::First;
 use crate::spans::OpenSpan;
@@ -43,7 +44,7 @@ impl Engine {
         if let Some(key) = request_key
             && let Some(earlier) = self.inner.store.find_request(&tenant, key).await?
         {
-            return self.started_earlier(&tenant, earlier, start.request_digest).await;
+            return Box::pin(self.started_earlier(&tenant, earlier, start.request_digest)).await;
         }
         let under_way = self.inner.admissions.enter(&tenant);
         let rule = self.inner.config.overload_of(tenant.as_str(), &start.start);
@@ -80,10 +81,10 @@ impl Engine {
         let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, BY);
         order.request_key = request_key;
         let mut starting = Starting { tenant, digest, now, order, first: None, _under_way: under_way };
-        let Some(reserved) = reserved else { return self.record_start(starting).await };
+        let Some(reserved) = reserved else { return Box::pin(self.record_start(starting)).await };
         let (fence, owner, tasks) = (reserved.fence(), reserved.owner(), reserved.tasks());
         let Some((first, invoke)) = reserved.first(&run_id, &starting.tenant, &function) else {
-            return self.record_start(starting).await;
+            return Box::pin(self.record_start(starting)).await;
         };
         (starting.order.fence, starting.order.emitted_by) = (Some(fence), owner);
         starting.order.commands.push(invoke);
@@ -122,7 +123,7 @@ impl Engine {
                 }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) if earlier != run_id => {
                     drop(hot);
-                    return self.started_earlier(&tenant, earlier, digest).await;
+                    return Box::pin(self.started_earlier(&tenant, earlier, digest)).await;
                 }
                 // From a try whose outcome was unknown: the id is random, so nobody else can have made it.
                 Err(Error::Store(
@@ -150,7 +151,7 @@ impl Engine {
         let policy = &self.inner.config.policy;
         let mut decision = decide(None, &order.commands[0], policy, now)?;
         if let Some(invoke) = order.commands.get(1) {
-            let started = self.record(order, RunState::new(order.run_id.clone()), &decision, now).0;
+            let started = fold(&order.run_id, RunState::new(order.run_id.clone()), &decision.facts, now);
             let begun = decide(Some(&started), invoke, policy, now)?;
             decision.facts.extend(begun.facts);
             decision.actions.extend(begun.actions);

@@ -43,11 +43,12 @@ impl Engine {
         let (state, timer) = match hot.take() {
             Some(Hot { state, timer, .. }) => {
                 let seen = state.last_event_seq;
-                let state = self.catch_up(scope, &row.tenant, state).await?;
+                let state = Box::pin(self.catch_up(scope, &row.tenant, state)).await?;
                 let unchanged = state.last_event_seq == seen;
                 (state, if unchanged { timer } else { None })
             }
-            None => match load_state(store, scope, run_id).await {
+            // In a box, like everything that is rare on the way of every command: futures have inside what they may wait for.
+            None => match Box::pin(load_state(store, scope, run_id)).await {
                 Ok(state) => (state, None),
                 Err(servo_store::Error::Corrupt { detail }) => {
                     self.quarantine(run_id, &row.tenant, &detail).await;

@@ -1,6 +1,6 @@
 //! The execution that another one starts: a second stream in the append of the first, so that neither is without the other.
 
-use servo_machine::{Command, Spawn, decide};
+use servo_machine::{Command, Decision, Spawn, decide};
 use servo_model::{RunState, Timestamp};
 use servo_store::log::TimerChange;
 use servo_store::{Expected, RunRow, Scope, StreamAppend};
@@ -13,11 +13,12 @@ impl Engine {
         let command = Command::StartExecution(spawn.start.clone());
         let decision = decide(None, &command, &self.inner.config.policy, now)?;
         let order = Order::new(Scope::Tenant(tenant.clone()), spawn.run_id.clone(), command, "engine");
-        let (state, events) = self.record(&order, RunState::new(spawn.run_id.clone()), &decision, now);
+        let Decision { facts, actions, .. } = decision;
+        let (state, events) = self.record(&order, RunState::new(spawn.run_id.clone()), facts, now);
         let mut stream = StreamAppend::new(spawn.run_id.clone(), tenant.clone(), Expected::New);
         stream.row = Some(RunRow { tenant, ..RunRow::of(&state, None, now) });
         stream.timer = state.next_due(now).map_or(TimerChange::Keep, TimerChange::Set);
-        self.apply_actions(&order, &state, &decision.actions, &mut stream);
+        self.apply_actions(&order, &state, &actions, &mut stream);
         stream.events = events;
         Ok(stream)
     }
