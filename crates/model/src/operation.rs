@@ -183,6 +183,12 @@ pub struct OperationUpdate {
 }
 
 impl OperationUpdate {
+    /// Whether its sender knows all about an operation that it has begun in the same call.
+    pub fn says_all(&self) -> bool {
+        matches!(self.operation_type, OperationType::Step | OperationType::Context)
+            && matches!(self.action, OperationAction::Succeed | OperationAction::Fail)
+    }
+
     /// An update that carries nothing but what every update has.
     pub fn new(id: impl Into<String>, operation_type: OperationType, action: OperationAction) -> Self {
         Self {

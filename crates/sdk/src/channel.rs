@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use reqwest::{Body, Response, StatusCode};
-use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, put_call};
+use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, NEWS_ONLY, put_call};
 use tokio::sync::oneshot;
 
 use crate::service::ServiceError;
@@ -61,6 +61,7 @@ impl Channel {
         let channel = Self(Arc::default());
         let request = request
             .header(reqwest::header::CONTENT_TYPE, CONTENT_TYPE)
+            .header(NEWS_ONLY, "1")
             .body(Body::wrap_stream(Outgoing(channel.clone())));
         let opened = tokio::time::timeout(OPEN_TIMEOUT, request.send()).await;
         let response = match opened {

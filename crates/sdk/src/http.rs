@@ -10,7 +10,9 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
 use serde::de::DeserializeOwned;
 use servo_canon::Digest;
 use servo_wire::channel;
-use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse};
+use servo_wire::lambda::{
+    CheckpointRequest, CheckpointResponse, ErrorBody, GetStateResponse, Operation, OperationUpdate,
+};
 use servo_wire::sigv4::{Request, encode};
 use tokio::sync::Mutex;
 
@@ -196,7 +198,9 @@ impl DurableServiceClient for ServoClient {
     async fn checkpoint(&self, arn: &str, request: CheckpointRequest) -> Result<CheckpointResponse, ServiceError> {
         let body = serde_json::to_vec(&request).map_err(|error| ServiceError::Unreadable(error.to_string()))?;
         if let Some(channel) = self.channel(arn).await? {
-            return read(channel.call(arn, &body).await?);
+            let mut response = read(channel.call(arn, &body).await?)?;
+            complete(&mut response, request.updates.unwrap_or_default());
+            return Ok(response);
         }
         answer(self.request(&Method::POST, (arn, "checkpoint"), &[], Some(body)).send().await).await
     }
@@ -204,6 +208,21 @@ impl DurableServiceClient for ServoClient {
     async fn get_state(&self, arn: &str, token: &str, marker: &str) -> Result<GetStateResponse, ServiceError> {
         let query = [("CheckpointToken", token), ("Marker", marker)];
         answer(self.request(&Method::GET, (arn, "state"), &query, None).send().await).await
+    }
+}
+
+/// Adds what the service has left out of its answer, because it was said by the call. Without a token the answer says that
+/// the execution is over, and perhaps nothing was recorded.
+fn complete(response: &mut CheckpointResponse, updates: Vec<OperationUpdate>) {
+    if response.checkpoint_token.is_none() {
+        return;
+    }
+    let operations = &mut response.new_execution_state.operations;
+    let (told, now) = (operations.len(), SystemClock.now());
+    for update in updates {
+        if !operations[..told].iter().any(|operation| operation.id == update.id) {
+            operations.extend(Operation::said_by(update, now.into()));
+        }
     }
 }
 

@@ -11,6 +11,9 @@ pub const PATH: &str = "/v1/channel";
 pub const CONTENT_TYPE: &str = "application/vnd.servo.channel";
 /// Call numbers begin behind it.
 pub const ALIVE: u32 = 0;
+/// A channel that is opened with this header, of any value, has answers without what their call has said itself: operations that
+/// it has begun and ended (`OperationUpdate::says_all`). A service that does not know it leaves nothing out.
+pub const NEWS_ONLY: &str = "servo-news-only";
 
 const LENGTH_BYTES: usize = 4;
 const HEAD_BYTES: usize = 4;

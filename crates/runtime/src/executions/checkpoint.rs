@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use servo_entrypoint::{InvocationMode, errors, pin};
 use servo_machine::{Checkpoint, Command, ExecutionCommand, Spawn};
 use servo_model::event::ParentOperation;
-use servo_model::execution;
+use servo_model::execution::{self, Operation};
 use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
 use servo_model::{RunState, RunStatus, TenantId, TraceContext};
@@ -30,10 +30,34 @@ impl Executions {
         arn: &str,
         request: CheckpointRequest,
     ) -> Result<CheckpointResponse, Refused> {
+        self.checkpoint_with(tenant, arn, request, &[]).await
+    }
+
+    /// The same for a caller who need not be told what it has said itself.
+    pub async fn checkpoint_for_news(
+        &self,
+        tenant: &TenantId,
+        arn: &str,
+        request: CheckpointRequest,
+    ) -> Result<CheckpointResponse, Refused> {
+        let said = request.updates.iter().flatten().filter(|update| update.says_all());
+        let mut said: Vec<String> = said.map(|update| update.id.clone()).collect();
+        said.sort_unstable();
+        self.checkpoint_with(tenant, arn, request, &said).await
+    }
+
+    /// `said` has the operations, in order, that are left out of the answer where the call has begun and ended them at once.
+    async fn checkpoint_with(
+        &self,
+        tenant: &TenantId,
+        arn: &str,
+        request: CheckpointRequest,
+        said: &[String],
+    ) -> Result<CheckpointResponse, Refused> {
         let token = self.token(tenant, arn, &request.checkpoint_token)?;
         let span = self.checkpoint_span(&token, request.updates.as_deref()).await?;
         let trace = span.as_ref().map(OpenSpan::context);
-        let answer = self.record_checkpoint(token, request, trace).await;
+        let answer = self.record_checkpoint(token, request, said, trace).await;
         if let (Some(mut span), Err(refused)) = (span, &answer) {
             span.fail(refused.name.as_str());
         }
@@ -64,6 +88,7 @@ impl Executions {
         &self,
         mut token: Token,
         request: CheckpointRequest,
+        said: &[String],
         trace: Option<TraceContext>,
     ) -> Result<CheckpointResponse, Refused> {
         if self.engine.config().is_sabotaged("two-invocations") {
@@ -89,7 +114,7 @@ impl Executions {
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
         let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
-        let outcome = self.engine.execute_with(order, |state| self.answer(state, &token)).await?;
+        let outcome = self.engine.execute_with(order, |state| self.answer(state, &token, said)).await?;
         supervise::heard(&self.engine, &format!("{}/{}/{}", token.run, execution::HANDLER, token.invocation));
         Ok(outcome.view)
     }
@@ -116,11 +141,15 @@ impl Executions {
     }
 
     /// Everything that has changed since the handler last looked, and the right to go on.
-    fn answer(&self, state: &RunState, token: &Token) -> CheckpointResponse {
+    fn answer(&self, state: &RunState, token: &Token, said: &[String]) -> CheckpointResponse {
         let Some(execution) = &state.execution else {
             return CheckpointResponse { checkpoint_token: None, new_execution_state: NewExecutionState::default() };
         };
-        let operations = execution.changed_after(token.seen).into_iter().map(Into::into).collect();
+        let is_known = |operation: &Operation| {
+            operation.occurrence == 1 && said.binary_search_by(|id| id.as_str().cmp(&operation.id)).is_ok()
+        };
+        let changed = execution.changed_after(token.seen).into_iter().filter(|operation| !is_known(operation));
+        let operations = changed.map(Into::into).collect();
         let goes_on = state.status == RunStatus::Running && execution.head.ended.is_none();
         let next = Token { number: execution.head.checkpoint.number, seen: state.last_event_seq, ..token.clone() };
         CheckpointResponse {

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _, unfold};
 use servo_model::{Role, TenantId};
 use servo_runtime::executions::Refused;
-use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, Garbled, put_alive, put_answer};
+use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, Garbled, NEWS_ONLY, put_alive, put_answer};
 use servo_wire::lambda::{CheckpointRequest, ErrorBody, ErrorName};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -43,6 +43,7 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
     // In a box, because the stream moves it with every answer.
     let channel = Box::new(Channel {
         tenant: caller.tenant.clone(),
+        news_only: parts.headers.contains_key(NEWS_ONLY),
         opened: Opened::new(parts, &caller),
         body: body.into_data_stream(),
         frames: Frames::new(BODY_BYTES_MAX),
@@ -63,6 +64,7 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
 struct Channel {
     app: App,
     tenant: TenantId,
+    news_only: bool,
     opened: Opened,
     body: BodyDataStream,
     frames: Frames,
@@ -150,11 +152,12 @@ impl Channel {
                 .map_err(|_| LambdaError::new(ErrorName::InvalidRequestContent, "the body is not UTF-8"))
                 .and_then(document::<CheckpointRequest>);
             let (app, tenant, arn) = (self.app.clone(), self.tenant.clone(), call.arn.to_owned());
-            let answers = self.answers.clone();
+            let (answers, news_only) = (self.answers.clone(), self.news_only);
             self.bytes += bytes;
             self.calls.push(Box::pin(async move {
                 let began = Instant::now();
-                let called = AssertUnwindSafe(checkpoint(&app, &tenant, &arn, request)).catch_unwind().await;
+                let called =
+                    AssertUnwindSafe(checkpoint((&app, news_only), &tenant, &arn, request)).catch_unwind().await;
                 let failed = |_| Err(LambdaError::new(ErrorName::Service, "the service failed; try again"));
                 let answer = called.unwrap_or_else(failed);
                 match &answer {
@@ -169,12 +172,16 @@ impl Channel {
 }
 
 async fn checkpoint(
-    app: &App,
+    (app, news_only): (&App, bool),
     tenant: &TenantId,
     arn: &str,
     request: LambdaAnswer<CheckpointRequest>,
 ) -> LambdaAnswer<Vec<u8>> {
-    let response = app.runtime.executions().checkpoint(tenant, arn, request?).await?;
+    let executions = app.runtime.executions();
+    let response = match news_only {
+        true => executions.checkpoint_for_news(tenant, arn, request?).await?,
+        false => executions.checkpoint(tenant, arn, request?).await?,
+    };
     let unwritten = |_| LambdaError::new(ErrorName::Service, "the answer could not be written");
     serde_json::to_vec(&response).map_err(unwritten)
 }

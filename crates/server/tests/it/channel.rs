@@ -8,7 +8,8 @@ use futures_util::stream::unfold;
 use reqwest::{Body, Method, Response};
 use serde_json::{Value, json};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
-use servo_wire::channel::{CONTENT_TYPE, Frames, PATH, put_alive, put_call};
+use servo_wire::channel::{CONTENT_TYPE, Frames, NEWS_ONLY, PATH, put_alive, put_call};
+use servo_wire::lambda::{Operation, OperationUpdate, Seconds};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::harness::{Options, Server, keys, wait_for};
@@ -49,12 +50,19 @@ struct Channel {
 
 impl Channel {
     async fn open(server: &Server, key: &str) -> Self {
+        Self::open_with(server, key, None).await
+    }
+
+    async fn open_with(server: &Server, key: &str, header: Option<&str>) -> Self {
         let (calls, pieces) = unbounded_channel::<Vec<u8>>();
         let body = unfold(pieces, |mut pieces| async move {
             let piece = pieces.recv().await?;
             Some((Ok::<_, std::io::Error>(Bytes::from(piece)), pieces))
         });
-        let request = server.request(Method::POST, PATH).bearer_auth(key).body(Body::wrap_stream(body));
+        let mut request = server.request(Method::POST, PATH).bearer_auth(key).body(Body::wrap_stream(body));
+        if let Some(header) = header {
+            request = request.header(header, "1");
+        }
         let answers = request.send().await.unwrap();
         assert_eq!(answers.status(), 200);
         assert_eq!(answers.headers()["content-type"], CONTENT_TYPE);
@@ -173,4 +181,68 @@ async fn a_channel_ends_with_its_key() {
         channel.answer().await.is_none().then_some(())
     })
     .await;
+}
+
+/// Whoever asks for news alone is not told what it has said itself, and is told all that it has not.
+#[tokio::test]
+async fn answers_with_news_alone_leave_out_what_the_call_has_said() {
+    let (server, mut envelopes) = server(Options::default()).await;
+    let (arn, token) = execution(&server, &mut envelopes, "").await;
+    let mut channel = Channel::open_with(&server, "", Some(NEWS_ONLY)).await;
+    let step = |id: &str, action: &str| json!({"Id": id, "Type": "STEP", "Action": action, "Name": id});
+    let with = |token: &str, updates: Value| json!({"CheckpointToken": token, "Updates": updates}).to_string();
+    let ids = |document: &Value| {
+        let operations = document["NewExecutionState"]["Operations"].as_array().unwrap().iter();
+        operations.map(|operation| operation["Id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // A step that begins and ends, one that only begins, and a wait, of which the service knows more than the call.
+    let wait = json!({"Id": "wait", "Type": "WAIT", "Action": "START", "WaitOptions": {"WaitSeconds": 60}});
+    channel.call(
+        1,
+        &arn,
+        &with(&token, json!([step("whole", "START"), step("whole", "SUCCEED"), step("begun", "START"), wait])),
+    );
+    let (_, status, _, document) = channel.answer().await.unwrap();
+    assert_eq!((status, ids(&document)), (200, vec!["begun".to_owned(), "wait".to_owned()]), "{document}");
+    // A step that an earlier call has begun is told: its beginning was not in this call.
+    let token = document["CheckpointToken"].as_str().unwrap();
+    channel.call(2, &arn, &with(token, json!([step("begun", "SUCCEED")])));
+    let (_, status, _, document) = channel.answer().await.unwrap();
+    assert_eq!((status, ids(&document)), (200, vec!["begun".to_owned()]), "{document}");
+}
+
+/// What a caller makes of its own update is what the service would have told it.
+#[tokio::test]
+async fn what_is_left_out_is_what_the_caller_knows() {
+    let (server, mut envelopes) = server(Options::default()).await;
+    let (arn, token) = execution(&server, &mut envelopes, "").await;
+    let mut channel = Channel::open(&server, "").await;
+    let error = json!({"ErrorType": "Error", "ErrorMessage": "no"});
+    let updates = json!([
+        {"Id": "a", "Type": "STEP", "Action": "SUCCEED", "Name": "a", "SubType": "Step", "Payload": "\"x\""},
+        {"Id": "b", "Type": "STEP", "Action": "FAIL", "Error": error},
+        {"Id": "c", "Type": "CONTEXT", "Action": "SUCCEED", "Payload": "1", "ContextOptions": {"ReplayChildren": true}},
+        {"Id": "d", "Type": "CONTEXT", "Action": "SUCCEED", "SubType": "Map", "ContextOptions": {"ReplayChildren": false}},
+        {"Id": "e", "Type": "CONTEXT", "Action": "FAIL", "Error": error},
+    ]);
+    // Each begins in the same call, with all but the outcome.
+    let begin = |update: &Value| {
+        let mut begin = update.clone();
+        begin["Action"] = json!("START");
+        for outcome in ["Payload", "Error", "ContextOptions"] {
+            begin.as_object_mut().unwrap().remove(outcome);
+        }
+        [begin, update.clone()]
+    };
+    let sent: Vec<Value> = updates.as_array().unwrap().iter().flat_map(begin).collect();
+    channel.call(1, &arn, &json!({"CheckpointToken": token, "Updates": sent}).to_string());
+    let (_, status, _, document) = channel.answer().await.unwrap();
+    assert_eq!(status, 200, "{document}");
+    let updates: Vec<OperationUpdate> = serde_json::from_value(updates).unwrap();
+    let told: Vec<Operation<Seconds>> =
+        serde_json::from_value(document["NewExecutionState"]["Operations"].clone()).unwrap();
+    assert_eq!(told.len(), updates.len());
+    for (update, told) in updates.into_iter().zip(told) {
+        assert_eq!(Operation::said_by(update, told.start_timestamp), Some(told));
+    }
 }

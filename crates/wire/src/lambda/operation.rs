@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use servo_model::{Timestamp, execution};
 
-use servo_model::operation::{ErrorObject, OperationStatus, OperationType};
+use servo_model::operation::{ErrorObject, OperationAction, OperationStatus, OperationType, OperationUpdate};
 
 /// `T` is how this place spells time: `Seconds` in REST answers, `Millis` in the invocation envelope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,43 @@ impl<T> Operation<T> {
             OperationType::Execution | OperationType::Wait => None,
         }
         .unwrap_or((None, None))
+    }
+
+    /// The operation that one call has begun, and ended with this update, if that [says all](OperationUpdate::says_all). The service
+    /// knows the times better, and nobody asks for those of what has ended.
+    pub fn said_by(update: OperationUpdate, at: T) -> Option<Self>
+    where
+        T: Clone,
+    {
+        if !update.says_all() {
+            return None;
+        }
+        let succeeded = update.action == OperationAction::Succeed;
+        let status = if succeeded { OperationStatus::Succeeded } else { OperationStatus::Failed };
+        let (result, error) = if succeeded { (update.payload, None) } else { (None, update.error) };
+        let mut operation = Self {
+            id: update.id,
+            parent_id: update.parent_id,
+            name: update.name,
+            operation_type: update.operation_type,
+            sub_type: update.sub_type,
+            start_timestamp: at.clone(),
+            end_timestamp: Some(at),
+            status,
+            execution_details: None,
+            context_details: None,
+            step_details: None,
+            wait_details: None,
+            callback_details: None,
+            chained_invoke_details: None,
+        };
+        if update.operation_type == OperationType::Step {
+            operation.step_details = Some(StepDetails { attempt: 1, next_attempt_timestamp: None, result, error });
+        } else {
+            let replay_children = update.context_options.and_then(|options| options.replay_children).filter(|it| *it);
+            operation.context_details = Some(ContextDetails { replay_children, result, error });
+        }
+        Some(operation)
     }
 
     /// The same operation with its times spelled another way.
