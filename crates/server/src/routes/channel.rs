@@ -97,7 +97,11 @@ impl Channel {
             let has_room = !self.closing && self.calls.len() < CALLS_MAX && self.bytes < CALLS_BYTES_MAX;
             tokio::select! {
                 biased;
-                Some(answered) = self.calls.next(), if !self.calls.is_empty() => return Some(self.write(answered)),
+                Some(answered) = self.calls.next(), if !self.calls.is_empty() => {
+                    // The store is still answering others of the same commit.
+                    tokio::task::yield_now().await;
+                    return Some(self.write(answered));
+                }
                 // Before the next calls, which may never stop coming.
                 () = shutdown.triggered(), if !self.closing => self.closing = true,
                 piece = self.body.next(), if has_room => match piece {
