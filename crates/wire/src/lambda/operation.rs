@@ -37,6 +37,26 @@ pub struct Operation<T> {
 }
 
 impl<T> Operation<T> {
+    /// What every operation has, and nothing else.
+    fn bare(id: String, operation_type: OperationType, status: OperationStatus, start_timestamp: T) -> Self {
+        Self {
+            id,
+            parent_id: None,
+            name: None,
+            operation_type,
+            sub_type: None,
+            start_timestamp,
+            end_timestamp: None,
+            status,
+            execution_details: None,
+            context_details: None,
+            step_details: None,
+            wait_details: None,
+            callback_details: None,
+            chained_invoke_details: None,
+        }
+    }
+
     /// Result and error, wherever its kind keeps them.
     pub fn outcome(&self) -> (Option<&str>, Option<&ErrorObject>) {
         match self.operation_type {
@@ -64,20 +84,11 @@ impl<T> Operation<T> {
         let status = if succeeded { OperationStatus::Succeeded } else { OperationStatus::Failed };
         let (result, error) = if succeeded { (update.payload, None) } else { (None, update.error) };
         let mut operation = Self {
-            id: update.id,
             parent_id: update.parent_id,
             name: update.name,
-            operation_type: update.operation_type,
             sub_type: update.sub_type,
-            start_timestamp: at.clone(),
-            end_timestamp: Some(at),
-            status,
-            execution_details: None,
-            context_details: None,
-            step_details: None,
-            wait_details: None,
-            callback_details: None,
-            chained_invoke_details: None,
+            end_timestamp: Some(at.clone()),
+            ..Self::bare(update.id, update.operation_type, status, at)
         };
         if update.operation_type == OperationType::Step {
             operation.step_details = Some(StepDetails { attempt: 1, next_attempt_timestamp: None, result, error });
@@ -183,20 +194,11 @@ pub struct ChainedInvokeDetails {
 impl<T: From<Timestamp>> From<&execution::Operation> for Operation<T> {
     fn from(known: &execution::Operation) -> Self {
         let mut operation = Self {
-            id: known.id.to_string(),
             parent_id: known.parent_id.as_deref().map(str::to_owned),
             name: known.name.clone(),
-            operation_type: known.operation_type,
             sub_type: known.sub_type.clone(),
-            start_timestamp: known.started_at.into(),
             end_timestamp: known.ended_at.map(Into::into),
-            status: known.status,
-            execution_details: None,
-            context_details: None,
-            step_details: None,
-            wait_details: None,
-            callback_details: None,
-            chained_invoke_details: None,
+            ..Self::bare(known.id.to_string(), known.operation_type, known.status, known.started_at.into())
         };
         let (result, error) = (known.result.clone(), known.error.clone());
         match known.operation_type {
