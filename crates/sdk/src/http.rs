@@ -277,3 +277,28 @@ pub(crate) fn unreachable(error: &reqwest::Error) -> ServiceError {
     }
     ServiceError::Unreachable(cause.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use servo_wire::lambda::{NewExecutionState, OperationAction, OperationType, Seconds};
+
+    use super::*;
+
+    fn completed(token: Option<&str>, told: &[&str]) -> Vec<String> {
+        let update = |id: &str, action| OperationUpdate::new(id, OperationType::Step, action);
+        let at = Seconds::from(SystemClock.now());
+        let told = told.iter().filter_map(|id| Operation::said_by(update(id, OperationAction::Succeed), at));
+        let new_execution_state = NewExecutionState { operations: told.collect(), next_marker: None };
+        let mut response = CheckpointResponse { checkpoint_token: token.map(str::to_owned), new_execution_state };
+        let sent = [("a", OperationAction::Start), ("a", OperationAction::Succeed), ("b", OperationAction::Start)];
+        complete(&mut response, sent.into_iter().map(|(id, action)| update(id, action)).collect());
+        response.new_execution_state.operations.into_iter().map(|operation| operation.id).collect()
+    }
+
+    #[test]
+    fn an_answer_is_completed_by_what_its_call_has_ended() {
+        assert_eq!(completed(Some("t"), &["other"]), ["other", "a"]);
+        assert_eq!(completed(Some("t"), &["a"]), ["a"], "what was told counts, once");
+        assert!(completed(None, &[]).is_empty(), "nothing says that it was recorded");
+    }
+}

@@ -39,6 +39,7 @@ async fn read(socket: &mut TcpStream) -> String {
     loop {
         let mut chunk = [0; 4096];
         let count = socket.read(&mut chunk).await.unwrap();
+        assert!(count > 0, "the request broke off");
         request.extend_from_slice(&chunk[..count]);
         let text = String::from_utf8_lossy(&request).to_lowercase();
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
