@@ -87,6 +87,17 @@ pub(super) async fn died(mut servo: Servo, point: &str) {
     assert!(!servo.wait().success(), "{point}");
 }
 
+/// Asks for retention until the server dies of it.
+pub(super) async fn sweep_until_dead(mut servo: Servo, point: &str) {
+    let sweep = format!("{}/v1/store/retention", servo.url);
+    until(&format!("sweep to {point}"), async || {
+        let answer = reqwest::Client::new().post(&sweep).send().await;
+        (answer.is_err() || servo.has_ended()).then_some(())
+    })
+    .await;
+    died(servo, point).await;
+}
+
 /// After a healthy start everything acknowledged is there, once, and comes to its end.
 async fn healed(folder: &Path, ledger: &mut Ledger, point: &str) {
     let mut servo = Servo::dev(folder, &[]).expect("the server starts after the crash");
@@ -129,13 +140,7 @@ async fn crash_at(point: &str, nth: u64) {
             start_runs(&mut servo, &mut short, 3, 0).await;
             let findings = check(&Api::new(), &servo.url, &short).await;
             assert!(findings.is_empty(), "{findings:#?}");
-            let sweep = format!("{}/v1/store/retention", servo.url);
-            until(&format!("sweep to {point}"), async || {
-                let answer = reqwest::Client::new().post(&sweep).send().await;
-                (answer.is_err() || servo.has_ended()).then_some(())
-            })
-            .await;
-            died(servo, point).await;
+            sweep_until_dead(servo, point).await;
         }
         Way::BackingUp => {
             let mut servo = Servo::dev(&data, &variables).expect("it starts");

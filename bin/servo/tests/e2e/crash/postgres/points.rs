@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use servo_store_postgres::CRASH_POINTS;
 
 use super::super::check::{Ledger, check};
-use super::super::points::{died, start_runs};
+use super::super::points::{died, start_runs, sweep_until_dead};
 use crate::support::api::Api;
 use crate::support::postgres::configuration;
 use crate::support::process::{Servo, binary};
-use crate::support::{until, variable};
+use crate::support::variable;
 
 /// How a point is reached.
 enum Way {
@@ -96,13 +96,7 @@ async fn crash_at(point: &str, nth: u64, sabotage: Option<&str>) -> Vec<String> 
             let mut servo = Servo::server(&place.sweeping(), &variables).expect("it starts");
             let mut short = Ledger::default();
             start_runs(&mut servo, &mut short, 3, 0).await;
-            let sweep = format!("{}/v1/store/retention", servo.url);
-            until(&format!("sweep to {point}"), async || {
-                let answer = reqwest::Client::new().post(&sweep).send().await;
-                (answer.is_err() || servo.has_ended()).then_some(())
-            })
-            .await;
-            died(servo, point).await;
+            sweep_until_dead(servo, point).await;
         }
     }
     findings_after(&place.config, &mut ledger).await
