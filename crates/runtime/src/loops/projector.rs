@@ -168,6 +168,7 @@ impl Projector {
         match stored.event_type.as_str() {
             "RunCompleted" | "RunFailed" => self.passed.remove(run_id),
             "RunCancelled" => {
+                // Whoever recorded it may have gone before it told the code that runs.
                 self.engine.in_flight().cancel_run(run_id);
                 self.passed.remove(run_id)
             }
