@@ -4,12 +4,17 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use servo_store::{Error, Result};
 
 use crate::error::unavailable;
 
 const LOCK_FILE: &str = "servo.lock";
+/// A program that is started at the moment at which the owner is killed still has the owner's files, until it comes to its
+/// own code. So the lock may outlive its owner, by as long as a busy machine lets a new process wait.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Held while the store is open.
 #[derive(Debug)]
@@ -20,14 +25,34 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock, or says which process has it.
     pub(crate) fn take(data_dir: &Path) -> Result<Self> {
+        let start = Instant::now();
+        Self::take_with(data_dir, || {
+            let goes_on = start.elapsed() < PATIENCE;
+            if goes_on {
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+            goes_on
+        })
+    }
+
+    /// `wait` is called while another process has the lock, and says whether to look again.
+    fn take_with(data_dir: &Path, mut wait: impl FnMut() -> bool) -> Result<Self> {
         let path = data_dir.join(LOCK_FILE);
         let failed = |error: std::io::Error| unavailable(format!("{}: {error}", path.display()));
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse { pid: owner(&mut file) }),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    file.rewind().map_err(failed)?;
+                    let pid = owner(&mut file);
+                    if pid == std::process::id().to_string() || !wait() {
+                        return Err(Error::InUse { pid });
+                    }
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
         // The pid is for people who meet the lock; the lock itself is the operating system's.
         file.set_len(0).map_err(failed)?;
@@ -44,5 +69,54 @@ fn owner(file: &mut File) -> String {
         pid if read.is_ok() && !pid.is_empty() => pid.to_owned(),
         // The owner has the lock and has not written its pid yet.
         _ => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a killed owner leaves: the lock, in the hands of a process that has not come to its own code.
+    fn left_behind(data_dir: &Path) -> File {
+        let mut file = File::create(data_dir.join(LOCK_FILE)).unwrap();
+        file.lock().unwrap();
+        writeln!(file, "1").unwrap();
+        file
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_owner_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut left = Some(left_behind(dir.path()));
+        let mut looks = 0;
+        let taken = Lock::take_with(dir.path(), || {
+            looks += 1;
+            if looks == 3 {
+                left = None;
+            }
+            looks < 10
+        });
+        assert!(taken.is_ok(), "{taken:?}");
+        assert_eq!(looks, 3);
+    }
+
+    #[test]
+    fn a_lock_that_stays_is_told_with_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let _left = left_behind(dir.path());
+        let refused = Lock::take_with(dir.path(), || false);
+        assert!(matches!(&refused, Err(Error::InUse { pid }) if pid == "1"), "{refused:?}");
+    }
+
+    #[test]
+    fn this_process_does_not_wait_for_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let _held = Lock::take(dir.path()).unwrap();
+        let mut waited = false;
+        let refused = Lock::take_with(dir.path(), || {
+            waited = true;
+            false
+        });
+        assert!(matches!(refused, Err(Error::InUse { .. })) && !waited);
     }
 }
