@@ -126,12 +126,24 @@ fn type_of(schema: &Value) -> String {
 }
 
 fn document(name: &str, schema: &Value, out: &mut String) {
-    let Some(fields) = schema["properties"].as_object().filter(|fields| !fields.is_empty()) else { return };
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
-    out.push_str(&format!("\n### {name}\n\n| field | | |\n|---|---|---|\n"));
-    for (field, schema) in fields {
-        let must = if required.iter().any(|name| name == field) { "" } else { ", may be missing" };
-        let what = cell(schema["description"].as_str().unwrap_or_default());
-        out.push_str(&format!("| `{field}` | {}{must} | {what} |\n", cell(&type_of(schema))));
+    // A document may be a published type with fields of its own.
+    let parts = schema["allOf"].as_array().map_or_else(|| vec![schema], |parts| parts.iter().collect());
+    let types: Vec<_> = parts.iter().filter(|part| part["$ref"].is_string()).map(|part| type_of(part)).collect();
+    let own: Vec<_> = parts.iter().filter_map(|part| Some((part, part["properties"].as_object()?))).collect();
+    if types.is_empty() && own.iter().all(|(_, fields)| fields.is_empty()) {
+        return;
+    }
+    out.push_str(&format!("\n### {name}\n"));
+    if !types.is_empty() {
+        out.push_str(&format!("\nAll that {} has, and:\n", types.join(" and ")));
+    }
+    out.push_str("\n| field | | |\n|---|---|---|\n");
+    for (part, fields) in own {
+        let required = part["required"].as_array().cloned().unwrap_or_default();
+        for (field, schema) in fields {
+            let must = if required.iter().any(|name| name == field) { "" } else { ", may be missing" };
+            let what = cell(schema["description"].as_str().unwrap_or_default());
+            out.push_str(&format!("| `{field}` | {}{must} | {what} |\n", cell(&type_of(schema))));
+        }
     }
 }
