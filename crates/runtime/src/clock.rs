@@ -19,6 +19,11 @@ pub trait Clock: Send + Sync {
 
     /// Ready once `duration` has passed on this clock.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+
+    /// The same for somebody outside, whose patience is that of the wall: a clock that jumps does not take it along.
+    fn sleep_outside(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep(duration)
+    }
 }
 
 /// The operating system's clock, sleeping on tokio's timer.

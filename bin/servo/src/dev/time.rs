@@ -66,6 +66,10 @@ impl Clock for JumpingClock {
             }
         })
     }
+
+    fn sleep_outside(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(duration)
+    }
 }
 
 /// Moves the clock whenever nothing else can happen.
@@ -170,5 +174,14 @@ mod tests {
         clock.jump(day / 2);
         slept.await;
         assert!(clock.now().since(before) >= day);
+    }
+
+    #[tokio::test]
+    async fn who_waits_outside_is_not_taken_along() {
+        let clock = JumpingClock::new();
+        let day = Duration::from_secs(86_400);
+        let mut waited = std::pin::pin!(clock.sleep_outside(day));
+        clock.jump(day * 2);
+        assert!(futures_util::poll!(&mut waited).is_pending(), "a caller waits by its own time");
     }
 }

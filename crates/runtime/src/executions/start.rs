@@ -124,7 +124,7 @@ impl Executions {
     pub async fn wait(&self, tenant: &TenantId, run_id: &RunId, most: Duration) -> Result<Option<Ended>, Refused> {
         let engine = &self.engine;
         let listener = engine.listen_for_end(run_id);
-        let deadline = engine.clock().sleep(most);
+        let deadline = engine.clock().sleep_outside(most);
         let mut deadline = std::pin::pin!(deadline);
         let scope = Self::scope(tenant);
         let ended = |state: &RunState| state.execution.as_ref().and_then(|execution| execution.head.ended.clone());

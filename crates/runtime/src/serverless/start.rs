@@ -197,7 +197,7 @@ impl Serverless {
             return self.read(&scope, run_id).await;
         }
         let listener = engine.listen_for_end(run_id);
-        let mut deadline = std::pin::pin!(engine.clock().sleep(self.platform.sync_wait));
+        let mut deadline = std::pin::pin!(engine.clock().sleep_outside(self.platform.sync_wait));
         // A record holds params and result, which may be large; only the last look needs it.
         let look = |state: &RunState| state.entrypoint().map(|_| state.visible());
         loop {
