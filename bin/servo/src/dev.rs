@@ -62,7 +62,12 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
     } else {
         let in_ci = std::env::var_os("CI").is_some();
         let open = !args.no_open && !in_ci;
-        Announcement::Banner { ephemeral: args.ephemeral, open, virtual_time: flags.virtual_time }
+        Announcement::Banner {
+            ephemeral: args.ephemeral,
+            open,
+            virtual_time: flags.virtual_time,
+            sample: !args.no_sample,
+        }
     };
     let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
     // Whoever wants JSON on stderr has a program reading it.

@@ -15,7 +15,7 @@ pub(crate) enum Announcement {
     /// A line in the log.
     Log,
     /// For a person at a terminal, on stdout.
-    Banner { ephemeral: bool, open: bool, virtual_time: bool },
+    Banner { ephemeral: bool, open: bool, virtual_time: bool, sample: bool },
 }
 
 pub(crate) struct Ready<'a> {
@@ -34,7 +34,9 @@ impl Ready<'_> {
                 return;
             }
             Announcement::Json { ephemeral } => self.json(&api, ephemeral).to_string() + "\n",
-            Announcement::Banner { ephemeral, virtual_time, .. } => self.banner(&api, ephemeral, virtual_time),
+            Announcement::Banner { ephemeral, virtual_time, sample, .. } => {
+                self.banner(&api, ephemeral, virtual_time, sample)
+            }
         };
         let mut stdout = std::io::stdout().lock();
         // A closed stdout is no reason not to serve.
@@ -68,7 +70,7 @@ impl Ready<'_> {
         line
     }
 
-    fn banner(&self, api: &str, ephemeral: bool, virtual_time: bool) -> String {
+    fn banner(&self, api: &str, ephemeral: bool, virtual_time: bool, sample: bool) -> String {
         let data = if ephemeral { "temporary, removed at the end".to_owned() } else { self.store() };
         let auth = match &self.key {
             Some(DevKey { text, is_new: true, file }) => {
@@ -81,6 +83,14 @@ impl Ready<'_> {
             true => "  Time     virtual: waits and retries are over as soon as nothing else can run\n",
             false => "",
         };
+        let sample = match sample {
+            true => format!(
+                "On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n\
+                 \x20 servo invocations list --status suspended --server {api}\n\
+                 \x20 servo invocations signal ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n"
+            ),
+            false => String::new(),
+        };
         format!(
             "Servo {version}\n\n\
              \x20 Console  {api}/console/\n\
@@ -89,10 +99,7 @@ impl Ready<'_> {
              \x20 Docs     {api}/openapi.json\n\
              \x20 Data     {data}\n\
              \x20 Auth     {auth}\n{time}\n\
-             On a first start, an order of the demo waits for an approval. Give it in the console, or here:\n\
-             \x20 servo invocations list --status suspended --server {api}\n\
-             \x20 servo invocations signal ID approval --payload '{{\"yes\": true, \"by\": \"me\"}}' --server {api}\n\
-             See an order survive kill -9:\n\
+             {sample}See an order survive kill -9:\n\
              \x20 servo demo crash\n\n\
              Ctrl-C stops.\n\n",
             version = env!("CARGO_PKG_VERSION"),

@@ -235,8 +235,8 @@ impl View for HistoryResponse {
 fn details(details: &Value) -> String {
     let error = &details["Error"]["Payload"];
     if error.is_object() {
-        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-        return format!("{}: {}", text("ErrorType"), text("ErrorMessage"));
+        let said = ["ErrorType", "ErrorMessage"].into_iter().filter_map(|name| error[name].as_str());
+        return said.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ");
     }
     match &details["Result"]["Payload"] {
         Value::String(result) => result.clone(),
