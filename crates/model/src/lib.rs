@@ -28,6 +28,7 @@ pub mod step;
 mod text;
 pub mod time;
 pub mod trace;
+pub mod waiting;
 
 pub use artifact::{ArtifactRef, StepError, StepOutput};
 pub use audit::{AuditEntry, AuditOutcome};

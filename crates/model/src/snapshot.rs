@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::RootCause;
 use crate::state::Attempt;
+use crate::waiting::{Wait, waits};
 use crate::{ArtifactRef, RunId, RunState, RunStatus, StepError, StepId, StepStatus, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,8 +53,17 @@ pub struct BlockedBy {
     pub cause: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_id: Option<StepId>,
+    /// Of the operation that waits, or of what is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_at: Option<Timestamp>,
+}
+
+impl BlockedBy {
+    pub fn cause(cause: &str, earliest_at: Option<Timestamp>) -> Self {
+        Self { cause: cause.to_owned(), step_id: None, name: None, earliest_at }
+    }
 }
 
 /// One attempt of a step. A retried step appears once per attempt, so that the failed ones stay visible.
@@ -129,13 +139,20 @@ fn message(state: &RunState) -> Option<String> {
 }
 
 fn blocked_by(state: &RunState) -> Vec<BlockedBy> {
-    let blocked = |cause: &str, earliest_at| BlockedBy { cause: cause.to_owned(), step_id: None, earliest_at };
+    let blocked = BlockedBy::cause;
     match state.status {
         RunStatus::Pending if state.approval_required => vec![blocked("approval", state.not_before)],
         RunStatus::Pending if state.not_before.is_some() => vec![blocked("delay", state.not_before)],
         RunStatus::Pending | RunStatus::Approved => vec![blocked("capacity", None)],
         RunStatus::Paused if state.is_draining() => vec![blocked("draining", state.drain_until)],
         RunStatus::Paused => vec![blocked("pause", None)],
+        RunStatus::Running if let Some(execution) = &state.execution => {
+            let told = |wait: Wait<'_>| {
+                let name = wait.operation.and_then(|operation| operation.name.clone());
+                BlockedBy { name, ..blocked(wait.cause.as_str(), wait.until) }
+            };
+            waits(state, execution).into_iter().map(told).collect()
+        }
         RunStatus::Running => match state.waits_until() {
             Some(due) => vec![blocked("retry", Some(due))],
             None => Vec::new(),

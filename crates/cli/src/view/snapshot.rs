@@ -73,16 +73,25 @@ fn header(run: &RunSnapshot, style: &Style) -> String {
 fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
     let what = match blocked.cause.as_str() {
         "approval" => "an approval (`servo runs approve`)",
-        "capacity" => "a free place",
+        "callback" => "a callback",
+        "capacity" | "slot" => "a free place",
         "delay" => "its time",
         "draining" => "steps in flight",
+        "event" => "an event",
+        "invocation" => "another run",
         "pause" => "a resume (`servo runs resume`)",
         "retry" => "a retry",
+        "signal" => "a signal",
+        "timer" => "a wait",
+        "worker" => "a worker",
         other => other,
     };
     let mut text = clean(what);
     if let Some(step) = &blocked.step_id {
         text.push_str(&format!(" of {step}"));
+    }
+    if let Some(name) = &blocked.name {
+        text.push_str(&format!(" ({})", clean(name)));
     }
     if let Some(at) = blocked.earliest_at {
         text.push_str(&format!(", {}", style.time(at)));

@@ -121,6 +121,7 @@ fn runs_that_wait_say_for_what() {
     assert_eq!(waiting("approval", json!({})), "Waits for   an approval (`servo runs approve`)");
     let soon = json!({"earliestAt": "2026-02-11T10:30:07Z", "stepId": "load"});
     assert_eq!(waiting("retry", soon), "Waits for   a retry of load, in 7s");
+    assert_eq!(waiting("callback", json!({"name": "approval"})), "Waits for   a callback (approval)");
     assert_eq!(waiting("moon phase", json!({})), "Waits for   moon phase");
 }
 

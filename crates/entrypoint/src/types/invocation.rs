@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use servo_model::Timestamp;
+pub use servo_model::waiting::Cause;
 
 use super::{EntrypointId, InvocationId, InvocationMode, InvocationStatus, RuntimeErrorPayload, TenantId};
 
@@ -39,29 +40,6 @@ pub struct BlockedBy {
     pub invocation_id: Option<InvocationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// As many runs of the tenant are active as may be.
-    Queue,
-    /// A free place: of the entrypoint's `max_concurrent`, or of the node.
-    Slot,
-    /// Somebody who runs this version of the function; the name says which.
-    Worker,
-    /// The time of the next try.
-    Retry,
-    Timer,
-    Signal,
-    Event,
-    Callback,
-    /// Another run.
-    Invocation,
-    /// Somebody suspended it.
-    Operator,
-    /// The run that undoes it.
-    Compensation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,7 +72,7 @@ pub(crate) async fn show(
 ) -> Answer<Body<RunSnapshot>> {
     let mut snapshot = app.runtime.engine().snapshot(&scope(&principal), &run_id).await?;
     if let Some(worker) = app.host.awaited_worker(&principal.tenant, &run_id) {
-        snapshot.blocked_by.push(BlockedBy { cause: "worker".to_owned(), step_id: None, earliest_at: None });
+        snapshot.blocked_by.push(BlockedBy { name: Some(worker.clone()), ..BlockedBy::cause("worker", None) });
         snapshot.message.get_or_insert_with(|| format!("Waiting for a worker of {worker}."));
     }
     Ok(Body(snapshot))

@@ -40,6 +40,10 @@ fn a_workflow_waits_and_goes_on() {
     world.wait_until("it waits", || functions.invocations() == 1);
     world.pass(Duration::from_secs(86_000));
     assert_eq!(functions.invocations(), 1);
+    // Whoever looks at the run learns why it stands still, and until when.
+    let blocked = world.snapshot(&node, &begun.run_id).blocked_by;
+    assert_eq!(blocked.iter().map(|blocked| blocked.cause.as_str()).collect::<Vec<_>>(), ["timer"]);
+    assert!(blocked[0].earliest_at.unwrap().since(from) >= Duration::from_secs(86_400));
     let ended = wait(&world, &node, &begun.run_id);
     assert_eq!((ended.status, ended.result.as_deref()), (ExecutionStatus::Succeeded, Some("\"done\"")));
     let took = world.now().since(from);
@@ -87,6 +91,8 @@ fn a_callback_is_answered_from_outside() {
     world.wait_until("it waits", || functions.invocations() == 1);
     world.pass(Duration::from_secs(1));
     let id = receive.recv().unwrap();
+    let blocked = world.snapshot(&node, &begun.run_id).blocked_by;
+    assert_eq!((blocked.len(), blocked[0].cause.as_str(), blocked[0].earliest_at), (1, "callback", None));
     let executions = node.runtime.executions().clone();
     let answer = |id: String| {
         let executions = executions.clone();
