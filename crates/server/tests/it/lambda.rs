@@ -25,6 +25,7 @@ impl Handlers for Echo {
                 Ok(json!({"Status": "FAILED", "Error": error}).to_string().into())
             }
             Some("hang") => std::future::pending().await,
+            Some("list") => Ok(json!(["SUCCEEDED", "1", null]).to_string().into()),
             _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
         }
     }
@@ -176,6 +177,12 @@ async fn every_wrong_call_has_the_apis_own_error() {
             Method::POST,
             format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
             "{}",
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::POST,
+            format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
+            "{",
             (400, "InvalidRequestContentException"),
         ),
         (
@@ -195,6 +202,36 @@ async fn every_wrong_call_has_the_apis_own_error() {
         let (status, name, message) = refused(answer).await;
         assert_eq!((status, name.as_str()), expected, "{path}: {message}");
     }
+}
+
+/// DX-042: a list of an object's fields in order is no object, and what is wrong is named without a word of our source.
+#[tokio::test]
+async fn lists_are_no_objects() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-invocation-type", "Event")], r#"{"do":"hang"}"#).await;
+    let arn = escaped(header(&begun, "x-amz-durable-execution-arn"));
+    let execution = format!("/2025-12-01/durable-executions/{arn}");
+    let callback = "/2025-12-01/durable-execution-callbacks/QUFBQQ%3D%3D/fail".to_owned();
+    for (path, body, expected) in [
+        (format!("{execution}/stop"), r#"["boom","Kind",null,null]"#, "an array where an object belongs"),
+        (format!("{execution}/stop"), "[]", "an array where an object belongs"),
+        (format!("{execution}/stop"), r#"{"ErrorType":7}"#, "ErrorType: integer `7` where a string belongs"),
+        (callback, "[]", "an array where an object belongs"),
+        (format!("{execution}/checkpoint"), r#"["t",[],null]"#, "an array where an object belongs"),
+    ] {
+        let answer = server.request(Method::POST, &path).body(body).send().await.unwrap();
+        let (status, name, message) = refused(answer).await;
+        assert_eq!(
+            (status, name.as_str(), message.as_str()),
+            (400, "InvalidParameterValueException", expected),
+            "{body}"
+        );
+    }
+    let shown: Value = serde_json::from_str(&server.get(&execution).await.text).unwrap();
+    assert_eq!(shown["Status"], "RUNNING", "none of them counted: {shown}");
+    let answer = invoke(&server, &[], r#"{"do":"list"}"#).await;
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body["errorMessage"], "Invalid invocation output: an array where an object belongs", "{body}");
 }
 
 /// DX-091: what a stale token is answered with, word by word, because SDKs compare it.

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use servo_model::Role;
 use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
+use servo_wire::document::Unfit;
 use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError};
@@ -85,6 +86,8 @@ pub(in crate::routes) fn document<T: DeserializeOwned>(text: &str) -> LambdaAnsw
     if is_deeper_than(text, JSON_DEPTH_MAX) {
         return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
     }
-    serde_json::from_str(text)
-        .map_err(|error| LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}")))
+    servo_wire::document::read(text).map_err(|unfit| match unfit {
+        Unfit::Malformed(_) => LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is {unfit}")),
+        Unfit::Wrong { .. } => LambdaError::invalid(unfit.to_string()),
+    })
 }
