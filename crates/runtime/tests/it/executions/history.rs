@@ -76,6 +76,87 @@ fn the_state_is_read_in_pages() {
     });
 }
 
+/// DX-090: a page has as many events as were asked for, also where one event of the log tells two of the history.
+#[test]
+fn pages_are_exact_in_both_directions() {
+    let (world, functions) = Scripted::world(33);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        for id in ["a", "b", "c"] {
+            invocation.checkpoint(vec![step(id, A::Start), step(id, A::Succeed)]).await.unwrap();
+        }
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    wait(&world, &node, &begun.run_id);
+    let (executions, arn) = (node.runtime.executions().clone(), begun.arn);
+    world.block_on(async move {
+        for (items, reverse) in [(1, false), (2, false), (3, false), (9, false), (1, true), (2, true), (4, true)] {
+            let (mut sizes, mut ids, mut marker) = (Vec::new(), Vec::new(), None::<String>);
+            loop {
+                let page = PageQuery { marker: marker.as_deref(), max_items: Some(items), reverse };
+                let answer = executions.history(&tenant(), &arn, true, page).await.unwrap();
+                sizes.push(answer.events.len());
+                ids.extend(answer.events.iter().map(|event| event.event_id));
+                marker = answer.next_marker;
+                if marker.is_none() {
+                    break;
+                }
+            }
+            let (last, full) = sizes.split_last().unwrap();
+            assert!(full.iter().all(|size| *size == items) && (1..=items).contains(last), "{items}: {sizes:?}");
+            if reverse {
+                ids.reverse();
+            }
+            // ExecutionStarted, three steps of two events, InvocationCompleted, ExecutionSucceeded.
+            assert_eq!(ids, (1..=9).collect::<Vec<_>>(), "{items} a page, reverse: {reverse}");
+        }
+    });
+}
+
+/// DX-090: a page is bounded in bytes in either direction, and what is not shown takes no room.
+#[test]
+fn pages_are_bounded_in_bytes() {
+    const PAYLOAD: usize = 900 * 1024;
+    let (world, functions) = Scripted::world(34);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        for number in 0..12 {
+            let id = format!("s{number}");
+            let mut end = step(&id, A::Succeed);
+            end.payload = Some("x".repeat(PAYLOAD));
+            invocation.checkpoint(vec![step(&id, A::Start), end]).await.unwrap();
+        }
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    wait(&world, &node, &begun.run_id);
+    let (executions, arn) = (node.runtime.executions().clone(), begun.arn);
+    world.block_on(async move {
+        for reverse in [false, true] {
+            let (mut pages, mut ids, mut marker) = (0, Vec::new(), None::<String>);
+            loop {
+                let page = PageQuery { marker: marker.as_deref(), max_items: Some(1_000), reverse };
+                let answer = executions.history(&tenant(), &arn, true, page).await.unwrap();
+                assert!(serde_json::to_vec(&answer).unwrap().len() < 6 * 1024 * 1024, "reverse: {reverse}");
+                pages += 1;
+                ids.extend(answer.events.iter().map(|event| event.event_id));
+                marker = answer.next_marker;
+                if marker.is_none() {
+                    break;
+                }
+            }
+            ids.sort_unstable();
+            assert_eq!((pages, ids), (3, (1..=27).collect::<Vec<_>>()), "reverse: {reverse}");
+            let page = PageQuery { max_items: Some(1_000), reverse, ..PageQuery::default() };
+            let bare = executions.history(&tenant(), &arn, false, page).await.unwrap();
+            assert_eq!((bare.events.len(), bare.next_marker), (27, None), "reverse: {reverse}");
+        }
+    });
+}
+
 /// DX-090
 #[test]
 fn executions_are_listed_by_function_status_and_name() {
