@@ -174,7 +174,8 @@ impl Executions {
         sealed.collect()
     }
 
-    /// What the chained invokes of a call will run. A target that is not there fails its operation, not the call.
+    /// What the chained invokes of a call will run. A target that is not there fails its operation, not the call; one that cannot
+    /// be there, by its name, is no call.
     async fn targets(
         &self,
         token: &Token,
@@ -206,6 +207,7 @@ impl Executions {
                 targets.insert(update.id.clone(), target);
                 continue;
             }
+            self.check_target(&options.function_name)?;
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
                 Ok(function) => function,
                 Err(refused) if refused.is_fault() => return Err(refused),
