@@ -1,5 +1,6 @@
 //! Reading: pages of state and history, lists.
 
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
 use servo_runtime::executions::{ListQuery, PageQuery};
 
@@ -153,6 +154,51 @@ fn pages_are_bounded_in_bytes() {
             let page = PageQuery { max_items: Some(1_000), reverse, ..PageQuery::default() };
             let bare = executions.history(&tenant(), &arn, false, page).await.unwrap();
             assert_eq!((bare.events.len(), bare.next_marker), (27, None), "reverse: {reverse}");
+        }
+    });
+}
+
+/// DX-090: a qualifier, in the name or beside it, selects the executions of its version; two that differ are refused.
+#[test]
+fn executions_are_listed_by_version() {
+    let (world, functions) = Scripted::world(35);
+    let node = world.leader();
+    functions.serve(&node);
+    for (version, timeout) in [("one", 60), ("two", 120)] {
+        let spec = FunctionSpec { execution_timeout_seconds: timeout, ..FunctionSpec::new(Reach::InProcess) };
+        functions.define_as(&world, "f", &spec, |_| async { succeeded("1") });
+        let begun = start(&world, &node, "f", Some(version), "{}").unwrap();
+        wait(&world, &node, &begun.run_id);
+        world.pass_ms(5);
+    }
+    let executions = node.runtime.executions().clone();
+    world.block_on(async move {
+        let arn = "arn:aws:lambda:us-east-1:000000000000:function:f:1";
+        for (function, qualifier, expected) in [
+            ("f", None, vec!["two", "one"]),
+            ("f", Some("1"), vec!["one"]),
+            ("f", Some("$LATEST"), vec!["two"]),
+            ("f:1", None, vec!["one"]),
+            ("f:1", Some("1"), vec!["one"]),
+            ("f:$LATEST", None, vec!["two"]),
+            (arn, None, vec!["one"]),
+        ] {
+            let query = ListQuery { qualifier: qualifier.map(str::to_owned), ..ListQuery::default() };
+            let answer = executions.list(&tenant(), function, &query, PageQuery::default()).await.unwrap();
+            let names = answer.durable_executions.iter().map(|item| item.durable_execution_name.as_str());
+            assert_eq!(names.collect::<Vec<_>>(), expected, "{function} {qualifier:?}");
+        }
+        for (function, qualifier, expected) in [
+            ("f:1", "2", "InvalidParameterValueException"),
+            ("f", "$LATESTfoo", "InvalidParameterValueException"),
+            ("f", "", "InvalidParameterValueException"),
+            ("f", "3", "ResourceNotFoundException"),
+            ("999999999999:function:f", "1", "ResourceNotFoundException"),
+        ] {
+            let query = ListQuery { qualifier: Some(qualifier.to_owned()), ..ListQuery::default() };
+            let listed = executions.list(&tenant(), function, &query, PageQuery::default()).await.unwrap_err();
+            let resolved = executions.resolve(&tenant(), function, Some(qualifier)).await.unwrap_err();
+            assert_eq!((listed.name.as_str(), resolved.name.as_str()), (expected, expected), "{function} {qualifier}");
         }
     });
 }
