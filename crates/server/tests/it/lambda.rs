@@ -135,6 +135,30 @@ async fn a_call_may_not_wait_or_not_run_at_all() {
     assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
 }
 
+/// DX-090: what could not be run is refused, whether it is to be run, to be queued or only to be checked.
+#[tokio::test]
+async fn what_cannot_run_is_refused_in_every_way_of_calling() {
+    let server = server().await;
+    let long = "x".repeat(257);
+    for kind in ["RequestResponse", "Event", "DryRun"] {
+        for (name, value) in [
+            ("x-amz-durable-execution-name", "bad name!"),
+            ("x-amz-tenant-id", "a!b#"),
+            ("x-amz-tenant-id", ""),
+            ("x-amz-tenant-id", long.as_str()),
+        ] {
+            let answer = invoke(&server, &[("x-amz-invocation-type", kind), (name, value)], "{}").await;
+            let (status, error, _) = refused(answer).await;
+            assert_eq!((status, error.as_str()), (400, "InvalidParameterValueException"), "{kind} {name} {value}");
+        }
+        let large = format!("\"{}\"", "x".repeat(6 * 1024 * 1024));
+        let (status, error, _) = refused(invoke(&server, &[("x-amz-invocation-type", kind)], &large).await).await;
+        assert_eq!((status, error.as_str()), (413, "RequestTooLargeException"), "{kind}");
+        let good = [("x-amz-invocation-type", kind), ("x-amz-tenant-id", "a.b_c:d/e=f+g-h@i j")];
+        assert!(invoke(&server, &good, "{}").await.status().is_success(), "{kind}");
+    }
+}
+
 #[tokio::test]
 async fn every_wrong_call_has_the_apis_own_error() {
     let server = server().await;
