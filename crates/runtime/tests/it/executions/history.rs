@@ -3,8 +3,36 @@
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
 use servo_runtime::executions::{ListQuery, PageQuery};
+use servo_wire::lambda::CheckpointRequest;
 
 use super::handler::{Scripted, pending, start, step, succeeded, tenant, wait};
+
+/// DX-040: a ClientToken is 1 to 64 characters that can be seen.
+#[test]
+fn client_tokens_are_the_published_ones() {
+    let (world, functions) = Scripted::world(36);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        let (arn, token) = (&invocation.input.durable_execution_arn, &invocation.input.checkpoint_token);
+        let request = |client_token: String| CheckpointRequest {
+            checkpoint_token: token.clone(),
+            updates: Some(vec![step("a", A::Start)]),
+            client_token: Some(client_token),
+        };
+        let call = |client_token: String| {
+            invocation.executions.checkpoint(&invocation.call.tenant, arn, request(client_token))
+        };
+        for wrong in [String::new(), "a b".to_owned(), "ä".to_owned(), "x".repeat(65)] {
+            let refused = call(wrong.clone()).await.unwrap_err();
+            assert!(refused.message.starts_with("ClientToken has 1 to 64 "), "{wrong}: {refused}");
+        }
+        call("x~!".repeat(21)).await.unwrap();
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    assert_eq!(wait(&world, &node, &begun.run_id).status, ExecutionStatus::Succeeded);
+}
 
 /// DX-040: a state of any size is read page by page, and a token that was used up reads nothing.
 #[test]
