@@ -228,6 +228,24 @@ async fn every_wrong_call_has_the_apis_own_error() {
     }
 }
 
+/// DX-091: an address that is none, and a method that is another, are refused in this API's own form.
+#[tokio::test]
+async fn unknown_addresses_have_the_apis_own_error() {
+    let server = server().await;
+    for (method, path, expected) in [
+        (Method::GET, "/2025-12-01", (404, "UnknownOperationException")),
+        (Method::GET, "/2025-12-01/durable-executions/a/b/c/d", (404, "UnknownOperationException")),
+        (Method::POST, "/2015-03-31/functions/echo", (404, "UnknownOperationException")),
+        (Method::GET, "/2015-03-31/functions/echo/invocations", (405, "MethodNotAllowedException")),
+        (Method::DELETE, "/2025-12-01/durable-executions/x/history", (405, "MethodNotAllowedException")),
+    ] {
+        let answer = server.request(method, path).send().await.unwrap();
+        let (status, name, _) = refused(answer).await;
+        assert_eq!((status, name.as_str()), expected, "{path}");
+    }
+    server.get("/2025-12-011").await.is_problem("NOT_FOUND");
+}
+
 /// DX-042: a list of an object's fields in order is no object, and what is wrong is named without a word of our source.
 #[tokio::test]
 async fn lists_are_no_objects() {
@@ -288,6 +306,31 @@ async fn executions_are_stopped_and_listed() {
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!((list("RUNNING").await, list("STOPPED").await), (0, 1));
     assert_eq!(server.post(&stop, &json!({})).await.status, 200, "again: nothing");
+    let stopped: Value =
+        serde_json::from_str(&server.get(&format!("/2025-12-01/durable-executions/{arn}")).await.text).unwrap();
+    assert_eq!(stopped["Error"], json!({"ErrorType": "Why", "ErrorMessage": "because"}));
+}
+
+/// DX-090: whoever stops need not say why; whoever looks is told all the same.
+#[tokio::test]
+async fn a_stop_without_a_reason_still_says_what_happened() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-invocation-type", "Event")], r#"{"do":"hang"}"#).await;
+    let path = format!("/2025-12-01/durable-executions/{}", escaped(header(&begun, "x-amz-durable-execution-arn")));
+    let answer = server.request(Method::POST, &format!("{path}/stop")).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let stopped: Value = serde_json::from_str(&server.get(&path).await.text).unwrap();
+    let error = json!({"ErrorType": "Execution.Stopped", "ErrorMessage": "the execution was stopped on request"});
+    assert_eq!((&stopped["Status"], &stopped["Error"]), (&json!("STOPPED"), &error));
+}
+
+#[tokio::test]
+async fn a_callbacks_result_is_text() {
+    let server = server().await;
+    let path = "/2025-12-01/durable-execution-callbacks/QUFBQQ%3D%3D/succeed";
+    let answer = server.request(Method::POST, path).body(vec![0xff_u8]).send().await.unwrap();
+    let (status, name, _) = refused(answer).await;
+    assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
 }
 
 /// S4: a foreign tenant's execution does not exist, and nobody calls without credentials.

@@ -100,7 +100,9 @@ fn result(ended: Ended) -> Response {
     let error = ended.error.unwrap_or_default();
     let document = json!({
         "errorType": error.error_type.unwrap_or_else(|| ended.status.as_str().to_owned()),
-        "errorMessage": error.error_message.unwrap_or_default(),
+        "errorMessage": error.error_message.unwrap_or_else(|| {
+            format!("the execution ended with the status {} and without a message", ended.status.as_str())
+        }),
         "errorData": error.error_data,
         "stackTrace": error.stack_trace.unwrap_or_default(),
     });
