@@ -51,10 +51,10 @@ fn explain<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> Unfit 
     let reason = match said.split_once(' ') {
         Some(("missing", rest)) => in_object(&mut field, rest, "is missing"),
         Some(("duplicate", rest)) => in_object(&mut field, rest, "is given twice"),
-        Some(("unknown", rest)) => match rest.strip_prefix("variant ").and_then(|rest| rest.split_once(", ")) {
-            Some((name, expected)) => Some(format!("{name} is not known, {expected}")),
-            None => None,
-        },
+        Some(("unknown", rest)) => rest
+            .strip_prefix("variant ")
+            .and_then(|rest| rest.rsplit_once(", expected "))
+            .map(|(name, known)| format!("{} is not known, expected {known}", cut(name.to_owned()))),
         Some(("invalid", rest)) => rest.split_once(": ").map(|(_, rest)| unexpected(rest)),
         _ => None,
     };
