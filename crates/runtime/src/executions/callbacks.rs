@@ -48,7 +48,7 @@ impl Executions {
 
     /// Ends the execution. One that has ended stays as it is.
     pub async fn stop(&self, tenant: &TenantId, arn: &str, error: ErrorObject, by: &str) -> Result<Timestamp, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         if error.len() > RESULT_BYTES_MAX {
             return Err(Refused::invalid(format!("an error has at most {RESULT_BYTES_MAX} bytes")));
         }

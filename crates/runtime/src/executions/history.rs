@@ -50,7 +50,7 @@ impl Executions {
         with_data: bool,
         page: PageQuery<'_>,
     ) -> Result<HistoryResponse, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         let wanted = Wanted { scope: Self::scope(tenant), run, items: page_items(page.max_items)?, with_data };
         let run = &wanted.run;
         let marker = match page.marker.filter(|marker| !marker.is_empty()) {

@@ -37,7 +37,7 @@ struct ListMarker {
 
 impl Executions {
     pub async fn get(&self, tenant: &TenantId, arn: &str, with_data: bool) -> Result<GetExecutionResponse, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         let read = |state: &RunState| self.describe(state, with_data);
         self.engine.view(&Self::scope(tenant), &run, read).await?.ok_or_else(Refused::no_execution)
     }

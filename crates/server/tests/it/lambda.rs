@@ -246,6 +246,38 @@ async fn unknown_addresses_have_the_apis_own_error() {
     server.get("/2025-12-011").await.is_problem("NOT_FOUND");
 }
 
+/// DX-090: an execution has one ARN. What says anything else of its run names nothing; the run's id alone is enough for our own tools.
+#[tokio::test]
+async fn an_arn_is_taken_as_a_whole() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-durable-execution-name", "n")], "{}").await;
+    let arn = header(&begun, "x-amz-durable-execution-arn");
+    let run = arn.rsplit('/').next().unwrap();
+    let paths = |arn: &str| {
+        let path = format!("/2025-12-01/durable-executions/{}", escaped(arn));
+        [(Method::GET, path.clone()), (Method::GET, format!("{path}/history")), (Method::POST, format!("{path}/stop"))]
+    };
+    for arn in [arn, run] {
+        for (method, path) in paths(arn) {
+            assert_eq!(server.request(method, &path).send().await.unwrap().status(), 200, "{path}");
+        }
+    }
+    for (part, other) in [
+        ("000000000000", "999999999999"),
+        ("us-east-1", "eu-west-1"),
+        (":echo:", ":other:"),
+        (":1/", ":2/"),
+        ("/n/", "/m/"),
+        ("arn:aws:", "arn:aws-cn:"),
+    ] {
+        assert!(arn.contains(part), "{arn}");
+        for (method, path) in paths(&arn.replacen(part, other, 1)) {
+            let (status, name, _) = refused(server.request(method, &path).send().await.unwrap()).await;
+            assert_eq!((status, name.as_str()), (404, "ResourceNotFoundException"), "{path}");
+        }
+    }
+}
+
 /// DX-042: a list of an object's fields in order is no object, and what is wrong is named without a word of our source.
 #[tokio::test]
 async fn lists_are_no_objects() {
