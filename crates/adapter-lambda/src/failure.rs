@@ -10,6 +10,7 @@ use servo_model::operation::ErrorObject;
 
 pub(crate) const CONNECTION: &str = "Runtime.ConnectionError";
 pub(crate) const EXIT: &str = "Runtime.ExitError";
+pub(crate) const INVALID_PARAMETER: &str = "InvalidParameterValueException";
 pub(crate) const INVALID_RESPONSE: &str = "Runtime.InvalidResponse";
 pub(crate) const NOT_FOUND: &str = "ResourceNotFoundException";
 pub(crate) const RESPONSE_TOO_LARGE: &str = "Function.ResponseSizeTooLarge";

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use reqwest::header::HeaderValue;
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_model::function::Reach;
 use servo_model::{RunId, TenantId};
@@ -254,6 +255,12 @@ impl Drop for LambdaHandlers {
 #[async_trait]
 impl Handlers for LambdaHandlers {
     async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+        // Left out, it would let the handler act for everybody.
+        let in_header = matches!(call.spec.reach, Reach::Pull | Reach::Push { .. });
+        if in_header && call.tenant_id.as_ref().is_some_and(|id| HeaderValue::from_str(id).is_err()) {
+            let message = "the tenant id cannot stand in a header; start the execution with another";
+            return Err(HandlerFailure::unreachable(failure::INVALID_PARAMETER, message));
+        }
         let timeout = call.timeout;
         let reached = match call.spec.reach.clone() {
             // It has a timeout of its own, because it can say more about a call that took too long.

@@ -102,7 +102,7 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     headers.insert("x-amz-invocation-type", HeaderValue::from_static("RequestResponse"));
     headers.insert("x-dex-handler-invoke", HeaderValue::from_static("true"));
     let mut optional = |name: &'static str, value: Option<&str>| {
-        // A value that cannot stand in a header came from a caller; the handler does without it.
+        // What cannot stand in a header came from a caller; the handler does without it. A tenant id was looked at before.
         if let Some(Ok(value)) = value.map(HeaderValue::from_str) {
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -2,7 +2,6 @@
 
 use reqwest::{Method, header};
 use servo_model::RunId;
-use servo_model::function::Place;
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_wire::lambda::{GetExecutionResponse, HistoryResponse, ListExecutionsResponse, StopResponse};
 
@@ -57,9 +56,9 @@ pub struct HistoryFilter {
     pub marker: Option<String>,
 }
 
-/// An ARN for a run whose function is not known: the server reads only its last part.
+/// What stands for the ARN of an execution where only its run is known: the server takes the run's id as well.
 pub fn execution_arn(run: &RunId) -> String {
-    Place::default().execution_arn("x", "1", "x", run.as_str())
+    run.to_string()
 }
 
 /// The run that an execution's ARN is about.
@@ -159,9 +158,9 @@ mod tests {
     #[test]
     fn a_run_and_its_arn_name_each_other() {
         let run = RunId::parse("inv_1").unwrap();
-        let arn = execution_arn(&run);
-        assert_eq!(arn, "arn:aws:lambda:us-east-1:000000000000:function:x:1/durable-execution/x/inv_1");
-        assert_eq!(run_of_arn(&arn), Some(run));
+        assert_eq!(execution_arn(&run), "inv_1");
+        let arn = "arn:aws:lambda:us-east-1:000000000000:function:x:1/durable-execution/x/inv_1";
+        assert_eq!(run_of_arn(arn), Some(run));
         for wrong in ["inv_1", "arn:aws:lambda:us-east-1:0:function:f", "a/durable-execution/inv_1"] {
             assert_eq!(run_of_arn(wrong), None, "{wrong}");
         }

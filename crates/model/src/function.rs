@@ -102,6 +102,9 @@ fn within(field: &str, value: u64, max: u64) -> Result<(), Invalid> {
 pub struct FunctionRef {
     pub name: String,
     pub qualifier: Option<String>,
+    /// Where it is, as far as the name says so.
+    pub region: Option<String>,
+    pub account: Option<String>,
 }
 
 impl FunctionRef {
@@ -113,24 +116,64 @@ impl FunctionRef {
             )
         };
         // A whole ARN has six parts before the name, a partial one `account:function`.
-        let rest = match text.split_once(":function:") {
-            Some((_, rest)) => rest,
+        let (place, rest) = match text.split_once(":function:") {
+            Some((place, rest)) => (Some(place), rest),
             None if text.starts_with("arn:") => return Err(wrong()),
-            None => text.strip_prefix("function:").unwrap_or(text),
+            None => (None, text.strip_prefix("function:").unwrap_or(text)),
         };
+        let (region, account) = match place.map(|place| place.split(':').collect::<Vec<_>>()).as_deref() {
+            None => (None, None),
+            Some([account]) => (None, Some(*account)),
+            Some([region, account]) => (Some(*region), Some(*account)),
+            Some(["arn", partition, "lambda", region, account])
+                if partition.starts_with("aws") && plain(partition, 32) =>
+            {
+                (Some(*region), Some(*account))
+            }
+            Some(_) => return Err(wrong()),
+        };
+        if region.into_iter().chain(account).any(|part| !plain(part, 64)) {
+            return Err(wrong());
+        }
         let (name, qualifier) = match rest.split_once(':') {
             Some((name, qualifier)) => (name, Some(qualifier)),
             None => (rest, None),
         };
-        let plain = |text: &str, max: usize| {
-            (1..=max).contains(&text.len())
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-        };
-        if !plain(name, 64) || qualifier.is_some_and(|q| !q.starts_with("$LATEST") && !plain(q, 128)) {
+        if !plain(name, 64) || qualifier.is_some_and(|qualifier| !is_qualifier(qualifier)) {
             return Err(wrong());
         }
-        Ok(Self { name: name.to_owned(), qualifier: qualifier.map(str::to_owned) })
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let (region, account) = (owned(region), owned(account));
+        Ok(Self { name: name.to_owned(), qualifier: owned(qualifier), region, account })
     }
+}
+
+fn plain(text: &str, max: usize) -> bool {
+    (1..=max).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+/// Qualifiers that mean the newest version.
+pub fn is_latest(qualifier: &str) -> bool {
+    matches!(qualifier, "$LATEST" | "$LATEST.PUBLISHED")
+}
+
+/// The number of a version, the name of an alias, or the newest.
+pub fn is_qualifier(text: &str) -> bool {
+    is_latest(text) || plain(text, 128)
+}
+
+/// Whether the published API knows such a tenant id (`X-Amz-Tenant-Id`, `TenantId`): the caller's, not one of ours.
+pub fn is_tenant_id(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/=+-@ ".contains(&byte);
+    (1..=256).contains(&text.len()) && text.bytes().all(known)
+}
+
+/// Why a function is not ours, by its name alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    Account,
+    Region,
 }
 
 /// Where ARNs say that we are.
@@ -148,6 +191,14 @@ impl Default for Place {
 }
 
 impl Place {
+    /// Whether a function's name says that it is somewhere else. A name that says nothing is ours.
+    pub fn foreign(&self, function: &FunctionRef) -> Option<Foreign> {
+        if function.account.as_ref().is_some_and(|account| *account != self.account) {
+            return Some(Foreign::Account);
+        }
+        function.region.as_ref().is_some_and(|region| *region != self.region).then_some(Foreign::Region)
+    }
+
     pub fn function_arn(&self, name: &str, version: &str) -> String {
         format!("arn:aws:lambda:{}:{}:function:{name}:{version}", self.region, self.account)
     }
@@ -171,8 +222,53 @@ mod tests {
         assert_eq!(parsed("f:$LATEST"), latest);
         assert_eq!(parsed("123456789012:function:f"), plain);
         assert_eq!(parsed("arn:aws:lambda:us-east-1:123456789012:function:f:$LATEST"), latest);
-        for wrong in ["", "f g", "arn:aws:s3:::x", "f:", ":1", "a/b"] {
+        assert_eq!(parsed("function:f"), plain);
+        assert_eq!(parsed("f:$LATEST.PUBLISHED"), Ok(("f".to_owned(), Some("$LATEST.PUBLISHED".to_owned()))));
+        for wrong in [
+            "",
+            "f g",
+            "arn:aws:s3:::x",
+            "f:",
+            ":1",
+            "a/b",
+            "f:$LATESTfoo",
+            "f:1:2",
+            "garbage%%:function:f",
+            ":function:f",
+            "arn:aws:lambda:us-east-1:function:f",
+            "arn:aws:lambda:us-east-1::function:f",
+            "arn:aws:sqs:us-east-1:123456789012:function:f",
+            "arn:gcp:lambda:us-east-1:123456789012:function:f",
+            "x:arn:aws:lambda:us-east-1:123456789012:function:f",
+        ] {
             assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_says_where_its_function_is() {
+        let place = Place::default();
+        let foreign = |text: &str| place.foreign(&FunctionRef::parse(text).unwrap());
+        let own = place.function_arn("f", "1");
+        for ours in
+            ["f", "f:1", "function:f", "000000000000:function:f", "us-east-1:000000000000:function:f", own.as_str()]
+        {
+            assert_eq!(foreign(ours), None, "{ours}");
+        }
+        assert_eq!(foreign("999999999999:function:f"), Some(Foreign::Account));
+        assert_eq!(foreign("arn:aws:lambda:eu-west-1:999999999999:function:f"), Some(Foreign::Account));
+        assert_eq!(foreign("arn:aws:lambda:eu-west-1:000000000000:function:f:1"), Some(Foreign::Region));
+    }
+
+    #[test]
+    fn tenant_ids_are_the_published_ones() {
+        let long = "x".repeat(256);
+        for good in ["a", "a.b_c:d/e=f+g-h@i j", long.as_str()] {
+            assert!(is_tenant_id(good), "{good}");
+        }
+        let longer = "x".repeat(257);
+        for wrong in ["", "a!b#", "tab\there", "line\n", "ä", longer.as_str()] {
+            assert!(!is_tenant_id(wrong), "{wrong}");
         }
     }
 

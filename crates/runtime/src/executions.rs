@@ -16,7 +16,7 @@ mod state;
 use servo_entrypoint::Types;
 use servo_machine::Refusal;
 use servo_model::function::Place;
-use servo_model::{RunId, TenantId};
+use servo_model::{RunId, RunState, TenantId};
 use servo_store::Scope;
 use servo_wire::lambda::{ErrorName, INVALID_TOKEN};
 
@@ -28,6 +28,8 @@ pub use read::{ListQuery, PageQuery};
 pub(crate) use seal::{Purpose, Seal};
 pub use start::{Begun, StartFunction};
 
+/// No ARN begins like the id of a run.
+const RUN_ID_PREFIX: &str = "inv_";
 /// Who the events of checkpoints come from.
 pub(crate) const HANDLER: &str = "handler";
 
@@ -134,11 +136,23 @@ impl Executions {
         &self.place
     }
 
-    /// The run behind an ARN. Only its last part says which; the rest must be what it says of itself.
+    /// The run that an ARN ends with, whatever else it says. For callers who show a token of that run.
     fn run_of(arn: &str) -> Result<RunId, Refused> {
         let last = arn.split_once("/durable-execution/").and_then(|(_, rest)| rest.split_once('/'));
         let (_, id) = last.ok_or_else(|| Refused::invalid("DurableExecutionArn is not the ARN of an execution"))?;
         RunId::parse(id).map_err(|_| Refused::no_execution())
+    }
+
+    /// The run of an execution by its ARN, all of it: what says something else of the run is not its ARN. Those who know nothing but
+    /// the run name it by its id alone.
+    async fn run_named(&self, tenant: &TenantId, arn: &str) -> Result<RunId, Refused> {
+        if arn.starts_with(RUN_ID_PREFIX) {
+            return RunId::parse(arn).map_err(|_| Refused::no_execution());
+        }
+        let run = Self::run_of(arn)?;
+        let is_its_own = |state: &RunState| self.names_of(state).0 == arn;
+        let named = self.engine.view(&Self::scope(tenant), &run, is_its_own).await?;
+        if named { Ok(run) } else { Err(Refused::no_execution()) }
     }
 
     fn scope(tenant: &TenantId) -> Scope {

@@ -41,6 +41,12 @@ impl FromRequest<App> for Text {
 
 /// Reads a whole body of UTF-8.
 pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answer<String> {
+    let bytes = bytes(body, bytes_max, within).await?;
+    String::from_utf8(bytes).map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body is not UTF-8"))
+}
+
+/// Reads a whole body, whatever it holds.
+pub(crate) async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Answer<Vec<u8>> {
     let reading = async {
         let mut bytes = Vec::new();
         let mut chunks = body.into_data_stream();
@@ -56,8 +62,7 @@ pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answ
         Ok(bytes)
     };
     let late = |_| ApiError::new(codes::MALFORMED_JSON).detail("the body did not arrive in time");
-    let bytes = tokio::time::timeout(within, reading).await.map_err(late)??;
-    String::from_utf8(bytes).map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body is not UTF-8"))
+    tokio::time::timeout(within, reading).await.map_err(late)?
 }
 
 /// Parses a JSON object. Depth is checked first, because parts of a body may be kept as they are and read later by a

@@ -20,7 +20,9 @@ mod transfer;
 mod whoami;
 
 use axum::Router;
+use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
 use axum::routing::{delete, get, post, put};
 use servo_model::{SecurityContext, codes};
 use servo_store::Scope;
@@ -75,8 +77,15 @@ pub(crate) fn router(app: &App) -> Router {
         .merge(console::router())
         .merge(lambda::router(app))
         .merge(serverless::router(app))
-        .fallback(|| async { ApiError::new(codes::NOT_FOUND) })
-        .method_not_allowed_fallback(|| async { ApiError::new(codes::METHOD_NOT_ALLOWED) })
+        .fallback(|uri: Uri| async move {
+            if lambda::owns(uri.path()) { lambda::unknown() } else { ApiError::new(codes::NOT_FOUND).into_response() }
+        })
+        .method_not_allowed_fallback(|uri: Uri| async move {
+            match lambda::owns(uri.path()) {
+                true => lambda::wrong_method(),
+                false => ApiError::new(codes::METHOD_NOT_ALLOWED).into_response(),
+            }
+        })
         .layer(CatchPanicLayer::custom(request::panicked))
         .layer(from_fn_with_state(app.clone(), crate::audit::watch))
         .layer(from_fn_with_state(app.clone(), request::around))

@@ -4,6 +4,7 @@
 //! client reads a newer server. Conversions to and from `servo-model` are here; nothing here sends or receives.
 
 pub mod channel;
+pub mod document;
 pub mod lambda;
 mod object;
 pub mod problem;

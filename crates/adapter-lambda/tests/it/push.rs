@@ -75,6 +75,20 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
     assert!(!headers.contains_key("X-Amz-Tenant-Id") && !headers.contains_key("X-Amzn-Trace-Id"));
 }
 
+/// DX-093: a handler is never called without the tenant it is to act for, whichever way it is reached.
+#[tokio::test]
+async fn a_tenant_id_is_never_left_out() {
+    let (address, seen) = server().await;
+    let fixture = fixture();
+    for call in [push(address, "200 - fine"), call(Reach::Pull, "r1", "{}")] {
+        let call = HandlerCall { tenant_id: Some("a\nb".to_owned()), ..call };
+        let refused = soon(fixture.handlers.call(call)).await;
+        assert_eq!(kind(&refused), "InvalidParameterValueException");
+        assert_eq!(refused.unwrap_err().kind, FailureKind::Unreachable, "it does not get better");
+    }
+    assert!(seen.lock().unwrap().is_empty());
+}
+
 /// DX-093: each way in which a handler can fail is told from the others.
 #[tokio::test]
 async fn failures_are_told_apart() {

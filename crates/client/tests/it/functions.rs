@@ -21,7 +21,7 @@ fn run() -> RunId {
     RunId::parse("inv_1").unwrap()
 }
 
-const ARN: &str = "arn%3Aaws%3Alambda%3Aus-east-1%3A000000000000%3Afunction%3Ax%3A1%2Fdurable-execution%2Fx%2Finv_1";
+const ARN: &str = "inv_1";
 const ITEM: &str = r#"{"name":"orders","version":2,"spec":{"reach":{"kind":"pull"}},"digest":"d",
                        "createdAt":"2026-02-11T10:30:00.000Z","workerAddress":"127.0.0.1:9001"}"#;
 

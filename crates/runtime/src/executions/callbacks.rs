@@ -11,6 +11,8 @@ use super::{Executions, Refused};
 use crate::engine::Order;
 
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
+/// The error's type where a stop gives none.
+const STOPPED: &str = "Execution.Stopped";
 
 impl Executions {
     /// Whoever has the id may answer, within the caller's own tenant.
@@ -46,10 +48,14 @@ impl Executions {
 
     /// Ends the execution. One that has ended stays as it is.
     pub async fn stop(&self, tenant: &TenantId, arn: &str, error: ErrorObject, by: &str) -> Result<Timestamp, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         if error.len() > RESULT_BYTES_MAX {
             return Err(Refused::invalid(format!("an error has at most {RESULT_BYTES_MAX} bytes")));
         }
+        // Whoever waits for it is told what has happened, although nobody said why.
+        let nothing_said = error == ErrorObject::default();
+        let error =
+            if nothing_said { ErrorObject::new(STOPPED, "the execution was stopped on request") } else { error };
         let command = ExecutionCommand::Stop { error, by: by.to_owned() };
         let command = Command::Execution(Box::new(command));
         let order = Order::new(Self::scope(tenant), run, command, "api");

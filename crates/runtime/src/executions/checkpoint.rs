@@ -94,9 +94,11 @@ impl Executions {
         if self.engine.config().is_sabotaged("two-invocations") {
             self.renew(&mut token).await?;
         }
-        let client_token = request.client_token.filter(|text| !text.is_empty());
-        if client_token.as_ref().is_some_and(|text| text.len() > CLIENT_TOKEN_CHARS_MAX) {
-            return Err(Refused::invalid(format!("ClientToken has at most {CLIENT_TOKEN_CHARS_MAX} characters")));
+        let client_token = request.client_token;
+        if client_token.as_ref().is_some_and(|text| !is_client_token(text)) {
+            let message =
+                format!("ClientToken has 1 to {CLIENT_TOKEN_CHARS_MAX} printable ASCII characters and no space");
+            return Err(Refused::invalid(message));
         }
         let updates = request.updates.unwrap_or_default();
         if updates.len() > UPDATES_MAX {
@@ -174,7 +176,8 @@ impl Executions {
         sealed.collect()
     }
 
-    /// What the chained invokes of a call will run. A target that is not there fails its operation, not the call.
+    /// What the chained invokes of a call will run. A target that is not there fails its operation, not the call; one that cannot
+    /// be there, by its name, is no call.
     async fn targets(
         &self,
         token: &Token,
@@ -206,6 +209,7 @@ impl Executions {
                 targets.insert(update.id.clone(), target);
                 continue;
             }
+            self.check_target(&options.function_name)?;
             let function = match self.resolve(&token.tenant, &options.function_name, None).await {
                 Ok(function) => function,
                 Err(refused) if refused.is_fault() => return Err(refused),
@@ -310,6 +314,10 @@ impl Executions {
         start.start.name = run_id.to_string();
         Ok(Ok(Spawn { run_id, start: Box::new(start) }))
     }
+}
+
+fn is_client_token(text: &str) -> bool {
+    (1..=CLIENT_TOKEN_CHARS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Whose run checkpoints.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_canon::Digest;
-use servo_model::function::{FunctionRef, FunctionSpec};
+use servo_model::function::{Foreign, FunctionRef, FunctionSpec, is_latest, is_qualifier};
 use servo_model::{AliasName, FunctionName, TenantId};
 use servo_wire::lambda::ErrorName;
 
@@ -63,15 +63,55 @@ impl Executions {
         Ok(found.spec)
     }
 
-    /// `qualifier` counts if the name itself has none. Nothing, `$LATEST`: the newest version.
+    /// A function by its name, which must be one of this place, and the qualifier that stands in the name or beside it.
+    pub(super) fn reference(&self, function: &str, qualifier: Option<&str>) -> Result<FunctionRef, Refused> {
+        let mut reference = FunctionRef::parse(function).map_err(|invalid| Refused::invalid(invalid.to_string()))?;
+        if self.place.foreign(&reference).is_some() {
+            let message = format!(
+                "Function not found: {function}; functions here are of account {} and region {}",
+                self.place.account, self.place.region
+            );
+            return Err(Refused::new(ErrorName::ResourceNotFound, message));
+        }
+        let Some(qualifier) = qualifier else { return Ok(reference) };
+        if !is_qualifier(qualifier) {
+            let message = "Qualifier is the number of a version, the name of an alias, or $LATEST";
+            return Err(Refused::invalid(message));
+        }
+        match &reference.qualifier {
+            Some(named) if named != qualifier => Err(Refused::invalid(format!(
+                "The qualifier {named} of the function name does not match the Qualifier {qualifier}; give one of them"
+            ))),
+            _ => {
+                reference.qualifier = Some(qualifier.to_owned());
+                Ok(reference)
+            }
+        }
+    }
+
+    /// What a chained invoke may not name, in the published words.
+    pub(super) fn check_target(&self, function: &str) -> Result<(), Refused> {
+        // A name has at most 256 characters; of a longer one no more is shown.
+        let shown = || function.chars().take(256).collect::<String>();
+        let reference = FunctionRef::parse(function)
+            .map_err(|_| Refused::invalid(format!("Invalid function ARN '{}'", shown())))?;
+        let place = match self.place.foreign(&reference) {
+            None => return Ok(()),
+            Some(Foreign::Account) => "account",
+            Some(Foreign::Region) => "region",
+        };
+        Err(Refused::invalid(format!("Cannot start a CHAINED_INVOKE on a function in another {place}.")))
+    }
+
+    /// The version that runs. Without a qualifier, and for `$LATEST`: the newest.
     pub async fn resolve(
         &self,
         tenant: &TenantId,
         function: &str,
         qualifier: Option<&str>,
     ) -> Result<Resolved, Refused> {
-        let reference = FunctionRef::parse(function).map_err(|invalid| Refused::invalid(invalid.to_string()))?;
-        let qualifier = reference.qualifier.as_deref().or(qualifier);
+        let reference = self.reference(function, qualifier)?;
+        let qualifier = reference.qualifier.as_deref();
         let missing = || {
             let shown = qualifier.map_or(reference.name.clone(), |q| format!("{}:{q}", reference.name));
             Refused::new(ErrorName::ResourceNotFound, format!("Function not found: {shown}"))
@@ -80,7 +120,7 @@ impl Executions {
         let store = self.engine.store();
         let version = match qualifier {
             None => None,
-            Some(latest) if latest.starts_with("$LATEST") => None,
+            Some(qualifier) if is_latest(qualifier) => None,
             Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(number.parse().map_err(|_| missing())?)
             }

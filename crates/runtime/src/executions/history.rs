@@ -27,8 +27,9 @@ const READ: u32 = 1_000;
 /// Where a page goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Marker {
-    /// After this event of the log, with this number.
-    Forward { run: RunId, after: u64, next_id: u64 },
+    /// After this event of the log, whose successor tells the history from `told` on, with the number `next_id`: what one event of
+    /// the log stands for may lie on two pages.
+    Forward { run: RunId, after: u64, told: u64, next_id: u64 },
     /// With numbers below this one.
     Reverse { run: RunId, below: u64 },
 }
@@ -49,7 +50,7 @@ impl Executions {
         with_data: bool,
         page: PageQuery<'_>,
     ) -> Result<HistoryResponse, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         let wanted = Wanted { scope: Self::scope(tenant), run, items: page_items(page.max_items)?, with_data };
         let run = &wanted.run;
         let marker = match page.marker.filter(|marker| !marker.is_empty()) {
@@ -60,9 +61,9 @@ impl Executions {
             }
         };
         let history = match (marker, page.reverse) {
-            (None, false) => self.forward(&wanted, 0, 1).await?,
-            (Some(Marker::Forward { run: of, after, next_id }), false) if of == *run => {
-                self.forward(&wanted, after, next_id).await?
+            (None, false) => self.forward(&wanted, 0, 1, 1).await?,
+            (Some(Marker::Forward { run: of, after, told, next_id }), false) if of == *run => {
+                self.forward(&wanted, after, told, next_id).await?
             }
             (None, true) => self.reverse(&wanted, u64::MAX).await?,
             (Some(Marker::Reverse { run: of, below }), true) if of == *run => self.reverse(&wanted, below).await?,
@@ -73,22 +74,27 @@ impl Executions {
         Ok(HistoryResponse { events, next_marker })
     }
 
+    /// `told` is the number of the first event that the log tells behind `after`, `next_id` the first that is wanted.
     async fn forward(
         &self,
         wanted: &Wanted,
         mut after: u64,
+        mut told: u64,
         mut next_id: u64,
     ) -> Result<(Vec<HistoryEvent>, Option<Marker>), Refused> {
         let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
-            let read = self.read(wanted, after, next_id).await?;
-            for (seq, size, events) in read.events {
-                // What one event of the log stands for is not divided.
-                if !found.is_empty() && (found.len() + events.len() > wanted.items || bytes + size > PAGE_BYTES_MAX) {
-                    return Ok((found, Some(Marker::Forward { run: wanted.run.clone(), after, next_id })));
+            let read = self.read(wanted, after, told).await?;
+            for (seq, events) in read.events {
+                let (behind, from) = (told + events.len() as u64, next_id);
+                for (event, size) in events.into_iter().filter(|(event, _)| event.event_id >= from) {
+                    if !found.is_empty() && (found.len() == wanted.items || bytes + size > PAGE_BYTES_MAX) {
+                        return Ok((found, Some(Marker::Forward { run: wanted.run.clone(), after, told, next_id })));
+                    }
+                    (next_id, bytes) = (event.event_id + 1, bytes + size);
+                    found.push(event);
                 }
-                (after, next_id, bytes) = (seq, next_id + events.len() as u64, bytes + size);
-                found.extend(events);
+                (after, told) = (seq, behind);
             }
             if read.last {
                 return Ok((found, None));
@@ -99,17 +105,19 @@ impl Executions {
 
     /// From the end: numbers are known only from the beginning, so everything before the page is read as well.
     async fn reverse(&self, wanted: &Wanted, below: u64) -> Result<(Vec<HistoryEvent>, Option<Marker>), Refused> {
-        let mut window: VecDeque<HistoryEvent> = VecDeque::new();
-        let (mut after, mut next_id) = (0, 1);
+        let mut window: VecDeque<(HistoryEvent, usize)> = VecDeque::new();
+        let (mut after, mut told, mut bytes) = (0, 1, 0);
         loop {
-            let read = self.read(wanted, after, next_id).await?;
-            for event in read.events.into_iter().flat_map(|(_, _, events)| events) {
-                next_id += 1;
-                if event.event_id < below {
-                    window.push_back(event);
-                    if window.len() > wanted.items {
-                        window.pop_front();
-                    }
+            let read = self.read(wanted, after, told).await?;
+            for (event, size) in read.events.into_iter().flat_map(|(_, events)| events) {
+                told += 1;
+                if event.event_id >= below {
+                    continue;
+                }
+                bytes += size;
+                window.push_back((event, size));
+                while window.len() > 1 && (window.len() > wanted.items || bytes > PAGE_BYTES_MAX) {
+                    bytes -= window.pop_front().map_or(0, |(_, size)| size);
                 }
             }
             if read.last {
@@ -117,27 +125,28 @@ impl Executions {
             }
             after = read.read_to;
         }
-        let first = window.front().map_or(1, |event| event.event_id);
+        let first = window.front().map_or(1, |(event, _)| event.event_id);
         let next = (first > 1).then(|| Marker::Reverse { run: wanted.run.clone(), below: first });
-        Ok((window.into_iter().rev().collect(), next))
+        Ok((window.into_iter().rev().map(|(event, _)| event).collect(), next))
     }
 
-    async fn read(&self, wanted: &Wanted, after: u64, next_id: u64) -> Result<Read, Refused> {
+    async fn read(&self, wanted: &Wanted, after: u64, told: u64) -> Result<Read, Refused> {
         let Wanted { scope, run, with_data, .. } = wanted;
         let page = self.engine.store().read_run(scope, run, after, READ).await?;
         let mut decoded = Vec::with_capacity(page.events.len());
         for stored in &page.events {
             let event = stored.decode().map_err(|invalid| crate::engine::Error::Quarantined(invalid.to_string()))?;
-            decoded.push((event, stored.payload.len()));
+            // What is not shown takes no room.
+            decoded.push((event, if *with_data { stored.payload.len() } else { 0 }));
         }
         let read_to = page.events.last().map_or(after, |event| event.run_seq);
         let last = page.events.is_empty() || read_to >= page.head_seq;
         // Read after the events, so that it knows every operation they name.
         let project = |state: &RunState| {
             let execution = state.execution.as_deref()?;
-            let mut teller = Teller { executions: self, state, execution, next_id, with_data: *with_data };
-            let told = decoded.iter().map(|(event, size)| (event.run_seq, *size, teller.tell(event)));
-            Some(told.filter(|(_, _, events)| !events.is_empty()).collect())
+            let mut teller = Teller { executions: self, state, execution, next_id: told, with_data: *with_data };
+            let events = decoded.iter().map(|(event, size)| (event.run_seq, sized(teller.tell(event), *size)));
+            Some(events.filter(|(_, events)| !events.is_empty()).collect())
         };
         let events = self.engine.view(scope, run, project).await?.ok_or_else(Refused::no_execution)?;
         Ok(Read { events, read_to, last })
@@ -145,10 +154,16 @@ impl Executions {
 }
 
 struct Read {
-    /// Sequence in the log, bytes of its payload, and what it tells.
-    events: Vec<(u64, usize, Vec<HistoryEvent>)>,
+    /// Sequence in the log, and what it tells, each with the bytes of its payload.
+    events: Vec<(u64, Vec<(HistoryEvent, usize)>)>,
     read_to: u64,
     last: bool,
+}
+
+/// Where one event of the log tells of a beginning and an end, the end has the payload.
+fn sized(events: Vec<HistoryEvent>, size: usize) -> Vec<(HistoryEvent, usize)> {
+    let last = events.len().saturating_sub(1);
+    events.into_iter().enumerate().map(|(at, event)| (event, if at == last { size } else { 0 })).collect()
 }
 
 /// Turns events of the log into numbered events of the history.

@@ -37,7 +37,7 @@ struct ListMarker {
 
 impl Executions {
     pub async fn get(&self, tenant: &TenantId, arn: &str, with_data: bool) -> Result<GetExecutionResponse, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = self.run_named(tenant, arn).await?;
         let read = |state: &RunState| self.describe(state, with_data);
         self.engine.view(&Self::scope(tenant), &run, read).await?.ok_or_else(Refused::no_execution)
     }
@@ -68,7 +68,7 @@ impl Executions {
         })
     }
 
-    /// A function's executions, newest first unless reversed.
+    /// A function's executions, of one version if it is qualified in its name or beside it, newest first unless reversed.
     pub async fn list(
         &self,
         tenant: &TenantId,
@@ -76,15 +76,11 @@ impl Executions {
         query: &ListQuery,
         page: PageQuery<'_>,
     ) -> Result<ListExecutionsResponse, Refused> {
-        let function = self.resolve(tenant, function, None).await?;
-        let version = match &query.qualifier {
-            Some(qualifier) if !qualifier.starts_with("$LATEST") => {
-                Some(self.resolve(tenant, function.name.as_str(), Some(qualifier)).await?.version.to_string())
-            }
-            _ => None,
-        };
+        let qualifier = self.reference(function, query.qualifier.as_deref())?.qualifier;
+        let function = self.resolve(tenant, function, query.qualifier.as_deref()).await?;
+        let version = qualifier.as_ref().map(|_| function.version.to_string());
         let items = page_items(page.max_items)?;
-        let asked = format!("{}|{query:?}|{}", function.name, page.reverse);
+        let asked = format!("{}|{qualifier:?}|{query:?}|{}", function.name, page.reverse);
         let after = match page.marker.filter(|marker| !marker.is_empty()) {
             None => None,
             Some(text) => {

@@ -6,6 +6,7 @@ use servo_canon::Digest;
 use servo_machine::{Admission, StartExecution};
 use servo_model::event::{ExecutionStarted, ParentOperation};
 use servo_model::execution::Ended;
+use servo_model::function::is_tenant_id;
 use servo_model::ids::Name;
 use servo_model::plan::RunContext;
 use servo_model::{PlanId, PlanRef, RunId, RunState, TenantId};
@@ -43,13 +44,7 @@ const ASYNC_INPUT_BYTES_MAX: usize = 1024 * 1024;
 
 impl Executions {
     pub async fn start(&self, call: StartFunction) -> Result<Begun, Refused> {
-        let limit = if call.synchronous { SYNC_INPUT_BYTES_MAX } else { ASYNC_INPUT_BYTES_MAX };
-        if call.input.as_ref().is_some_and(|input| input.len() > limit) {
-            return Err(Refused::new(ErrorName::RequestTooLarge, format!("the payload has at most {limit} bytes")));
-        }
-        if let Some(name) = &call.name {
-            check_name(name)?;
-        }
+        call.check()?;
         let start = self.start_execution(&call, None)?;
         let key = call.name.as_deref().map(|name| name_key(&call.tenant, call.function.name.as_str(), name));
         let version = start.start.version.clone();
@@ -147,6 +142,20 @@ impl Executions {
             }
             is_here = false;
         }
+    }
+}
+
+impl StartFunction {
+    /// Whether it may start at all; a dry run asks for nothing else.
+    pub fn check(&self) -> Result<(), Refused> {
+        let limit = if self.synchronous { SYNC_INPUT_BYTES_MAX } else { ASYNC_INPUT_BYTES_MAX };
+        if self.input.as_ref().is_some_and(|input| input.len() > limit) {
+            return Err(Refused::new(ErrorName::RequestTooLarge, format!("the payload has at most {limit} bytes")));
+        }
+        if self.tenant_id.as_ref().is_some_and(|id| !is_tenant_id(id)) {
+            return Err(Refused::invalid("TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ]"));
+        }
+        self.name.as_deref().map_or(Ok(()), check_name)
     }
 }
 

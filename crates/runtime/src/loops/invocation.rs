@@ -406,7 +406,7 @@ fn read_answer(text: &str, durable: bool) -> Answer {
     if !durable {
         return Answer::Succeeded(Some(text.to_owned()));
     }
-    let output: DurableExecutionInvocationOutput = match serde_json::from_str(text) {
+    let output: DurableExecutionInvocationOutput = match servo_wire::document::read(text) {
         Ok(output) => output,
         Err(error) => return Answer::Invalid(format!("Invalid invocation output: {error}")),
     };

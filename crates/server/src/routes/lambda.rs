@@ -16,7 +16,7 @@ use servo_wire::lambda::ErrorName;
 
 use crate::app::App;
 pub(super) use caller::{BODY_BYTES_MAX, document};
-use caller::{Call, read};
+use caller::{Call, read, read_or};
 pub(super) use refusal::{LambdaAnswer, LambdaError};
 
 pub(super) fn router(app: &App) -> Router<App> {
@@ -33,6 +33,24 @@ pub(super) fn router(app: &App) -> Router<App> {
         .layer(from_fn_with_state(app.clone(), limit));
     // Outside the limit: a call that waits for its execution must not keep the handler's own calls out.
     calls.route("/2015-03-31/functions/{name}/invocations", post(invoke::invoke))
+}
+
+/// Whether an address is this API's, known or not.
+pub(super) fn owns(path: &str) -> bool {
+    ["/2025-12-01", "/2015-03-31"]
+        .iter()
+        .any(|version| path.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// An address of this API that it does not have.
+pub(super) fn unknown() -> Response {
+    let message = "no operation has this address; parts of a path such as ARNs are percent-encoded";
+    LambdaError::new(ErrorName::UnknownOperation, message).into_response()
+}
+
+/// An address of this API under another method.
+pub(super) fn wrong_method() -> Response {
+    LambdaError::new(ErrorName::MethodNotAllowed, "the operation at this address has another method").into_response()
 }
 
 async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {

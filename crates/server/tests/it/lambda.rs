@@ -25,6 +25,7 @@ impl Handlers for Echo {
                 Ok(json!({"Status": "FAILED", "Error": error}).to_string().into())
             }
             Some("hang") => std::future::pending().await,
+            Some("list") => Ok(json!(["SUCCEEDED", "1", null]).to_string().into()),
             _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
         }
     }
@@ -134,6 +135,30 @@ async fn a_call_may_not_wait_or_not_run_at_all() {
     assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
 }
 
+/// DX-090: what could not be run is refused, whether it is to be run, to be queued or only to be checked.
+#[tokio::test]
+async fn what_cannot_run_is_refused_in_every_way_of_calling() {
+    let server = server().await;
+    let long = "x".repeat(257);
+    for kind in ["RequestResponse", "Event", "DryRun"] {
+        for (name, value) in [
+            ("x-amz-durable-execution-name", "bad name!"),
+            ("x-amz-tenant-id", "a!b#"),
+            ("x-amz-tenant-id", ""),
+            ("x-amz-tenant-id", long.as_str()),
+        ] {
+            let answer = invoke(&server, &[("x-amz-invocation-type", kind), (name, value)], "{}").await;
+            let (status, error, _) = refused(answer).await;
+            assert_eq!((status, error.as_str()), (400, "InvalidParameterValueException"), "{kind} {name} {value}");
+        }
+        let large = format!("\"{}\"", "x".repeat(6 * 1024 * 1024));
+        let (status, error, _) = refused(invoke(&server, &[("x-amz-invocation-type", kind)], &large).await).await;
+        assert_eq!((status, error.as_str()), (413, "RequestTooLargeException"), "{kind}");
+        let good = [("x-amz-invocation-type", kind), ("x-amz-tenant-id", "a.b_c:d/e=f+g-h@i j")];
+        assert!(invoke(&server, &good, "{}").await.status().is_success(), "{kind}");
+    }
+}
+
 #[tokio::test]
 async fn every_wrong_call_has_the_apis_own_error() {
     let server = server().await;
@@ -176,6 +201,12 @@ async fn every_wrong_call_has_the_apis_own_error() {
             Method::POST,
             format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
             "{}",
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::POST,
+            format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
+            "{",
             (400, "InvalidRequestContentException"),
         ),
         (
@@ -195,6 +226,86 @@ async fn every_wrong_call_has_the_apis_own_error() {
         let (status, name, message) = refused(answer).await;
         assert_eq!((status, name.as_str()), expected, "{path}: {message}");
     }
+}
+
+/// DX-091: an address that is none, and a method that is another, are refused in this API's own form.
+#[tokio::test]
+async fn unknown_addresses_have_the_apis_own_error() {
+    let server = server().await;
+    for (method, path, expected) in [
+        (Method::GET, "/2025-12-01", (404, "UnknownOperationException")),
+        (Method::GET, "/2025-12-01/durable-executions/a/b/c/d", (404, "UnknownOperationException")),
+        (Method::POST, "/2015-03-31/functions/echo", (404, "UnknownOperationException")),
+        (Method::GET, "/2015-03-31/functions/echo/invocations", (405, "MethodNotAllowedException")),
+        (Method::DELETE, "/2025-12-01/durable-executions/x/history", (405, "MethodNotAllowedException")),
+    ] {
+        let answer = server.request(method, path).send().await.unwrap();
+        let (status, name, _) = refused(answer).await;
+        assert_eq!((status, name.as_str()), expected, "{path}");
+    }
+    server.get("/2025-12-011").await.is_problem("NOT_FOUND");
+}
+
+/// DX-090: an execution has one ARN. What says anything else of its run names nothing; the run's id alone is enough for our own tools.
+#[tokio::test]
+async fn an_arn_is_taken_as_a_whole() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-durable-execution-name", "n")], "{}").await;
+    let arn = header(&begun, "x-amz-durable-execution-arn");
+    let run = arn.rsplit('/').next().unwrap();
+    let paths = |arn: &str| {
+        let path = format!("/2025-12-01/durable-executions/{}", escaped(arn));
+        [(Method::GET, path.clone()), (Method::GET, format!("{path}/history")), (Method::POST, format!("{path}/stop"))]
+    };
+    for arn in [arn, run] {
+        for (method, path) in paths(arn) {
+            assert_eq!(server.request(method, &path).send().await.unwrap().status(), 200, "{path}");
+        }
+    }
+    for (part, other) in [
+        ("000000000000", "999999999999"),
+        ("us-east-1", "eu-west-1"),
+        (":echo:", ":other:"),
+        (":1/", ":2/"),
+        ("/n/", "/m/"),
+        ("arn:aws:", "arn:aws-cn:"),
+    ] {
+        assert!(arn.contains(part), "{arn}");
+        for (method, path) in paths(&arn.replacen(part, other, 1)) {
+            let (status, name, _) = refused(server.request(method, &path).send().await.unwrap()).await;
+            assert_eq!((status, name.as_str()), (404, "ResourceNotFoundException"), "{path}");
+        }
+    }
+}
+
+/// DX-042: a list of an object's fields in order is no object, and what is wrong is named without a word of our source.
+#[tokio::test]
+async fn lists_are_no_objects() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-invocation-type", "Event")], r#"{"do":"hang"}"#).await;
+    let arn = escaped(header(&begun, "x-amz-durable-execution-arn"));
+    let execution = format!("/2025-12-01/durable-executions/{arn}");
+    let callback = "/2025-12-01/durable-execution-callbacks/QUFBQQ%3D%3D/fail".to_owned();
+    for (path, body, expected) in [
+        (format!("{execution}/stop"), r#"["boom","Kind",null,null]"#, "an array where an object belongs"),
+        (format!("{execution}/stop"), "[]", "an array where an object belongs"),
+        (format!("{execution}/stop"), r#"{"ErrorType":7}"#, "ErrorType: integer `7` where a string belongs"),
+        (callback, "[]", "an array where an object belongs"),
+        (format!("{execution}/checkpoint"), r#"["t",[],null]"#, "an array where an object belongs"),
+    ] {
+        let answer = server.request(Method::POST, &path).body(body).send().await.unwrap();
+        let (status, name, message) = refused(answer).await;
+        assert_eq!(
+            (status, name.as_str(), message.as_str()),
+            (400, "InvalidParameterValueException", expected),
+            "{body}"
+        );
+    }
+    let shown: Value = serde_json::from_str(&server.get(&execution).await.text).unwrap();
+    assert_eq!(shown["Status"], "RUNNING", "none of them counted: {shown}");
+    let answer = invoke(&server, &[], r#"{"do":"list"}"#).await;
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body["errorMessage"], "Invalid invocation output: an array where an object belongs", "{body}");
 }
 
 /// DX-091: what a stale token is answered with, word by word, because SDKs compare it.
@@ -227,6 +338,31 @@ async fn executions_are_stopped_and_listed() {
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!((list("RUNNING").await, list("STOPPED").await), (0, 1));
     assert_eq!(server.post(&stop, &json!({})).await.status, 200, "again: nothing");
+    let stopped: Value =
+        serde_json::from_str(&server.get(&format!("/2025-12-01/durable-executions/{arn}")).await.text).unwrap();
+    assert_eq!(stopped["Error"], json!({"ErrorType": "Why", "ErrorMessage": "because"}));
+}
+
+/// DX-090: whoever stops need not say why; whoever looks is told all the same.
+#[tokio::test]
+async fn a_stop_without_a_reason_still_says_what_happened() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-invocation-type", "Event")], r#"{"do":"hang"}"#).await;
+    let path = format!("/2025-12-01/durable-executions/{}", escaped(header(&begun, "x-amz-durable-execution-arn")));
+    let answer = server.request(Method::POST, &format!("{path}/stop")).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let stopped: Value = serde_json::from_str(&server.get(&path).await.text).unwrap();
+    let error = json!({"ErrorType": "Execution.Stopped", "ErrorMessage": "the execution was stopped on request"});
+    assert_eq!((&stopped["Status"], &stopped["Error"]), (&json!("STOPPED"), &error));
+}
+
+#[tokio::test]
+async fn a_callbacks_result_is_text() {
+    let server = server().await;
+    let path = "/2025-12-01/durable-execution-callbacks/QUFBQQ%3D%3D/succeed";
+    let answer = server.request(Method::POST, path).body(vec![0xff_u8]).send().await.unwrap();
+    let (status, name, _) = refused(answer).await;
+    assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"));
 }
 
 /// S4: a foreign tenant's execution does not exist, and nobody calls without credentials.

@@ -17,6 +17,8 @@ pub enum ErrorName {
     Service,
     AccessDenied,
     UnrecognizedClient,
+    UnknownOperation,
+    MethodNotAllowed,
 }
 
 impl ErrorName {
@@ -34,6 +36,8 @@ impl ErrorName {
             ErrorName::Service => "ServiceException",
             ErrorName::AccessDenied => "AccessDeniedException",
             ErrorName::UnrecognizedClient => "UnrecognizedClientException",
+            ErrorName::UnknownOperation => "UnknownOperationException",
+            ErrorName::MethodNotAllowed => "MethodNotAllowedException",
         }
     }
 
@@ -41,7 +45,8 @@ impl ErrorName {
         match self {
             ErrorName::InvalidParameterValue | ErrorName::InvalidRequestContent | ErrorName::CallbackTimeout => 400,
             ErrorName::AccessDenied | ErrorName::UnrecognizedClient => 403,
-            ErrorName::ResourceNotFound => 404,
+            ErrorName::ResourceNotFound | ErrorName::UnknownOperation => 404,
+            ErrorName::MethodNotAllowed => 405,
             ErrorName::DurableExecutionAlreadyStarted | ErrorName::ResourceConflict => 409,
             ErrorName::RequestTooLarge => 413,
             ErrorName::UnsupportedMediaType => 415,
@@ -60,12 +65,19 @@ pub struct ErrorBody {
     pub message: String,
     #[serde(rename = "message", default)]
     pub lower_message: String,
+    /// Which limit was reached, where one was.
+    #[serde(rename = "Reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
+
+/// All our limits are on what is under way at once.
+const THROTTLE_REASON: &str = "ConcurrentInvocationLimitExceeded";
 
 impl ErrorBody {
     pub fn new(name: ErrorName, message: &str) -> Self {
         let fault = if name.status() >= 500 { "Service" } else { "User" };
-        Self { fault: Some(fault.to_owned()), message: message.to_owned(), lower_message: message.to_owned() }
+        let reason = (name == ErrorName::TooManyRequests).then(|| THROTTLE_REASON.to_owned());
+        Self { fault: Some(fault.to_owned()), message: message.to_owned(), lower_message: message.to_owned(), reason }
     }
 
     /// Whichever of the two spellings was sent.

@@ -5,7 +5,7 @@ use servo_model::operation::{
     ChainedInvokeOptions, ExecutionStatus, OperationAction as A, OperationStatus, OperationType as T, OperationUpdate,
 };
 
-use super::handler::{Scripted, history, kinds, pending, start, start_traced, succeeded, wait};
+use super::handler::{Scripted, history, kinds, pending, start, start_traced, step, succeeded, wait};
 
 fn invoke(id: &str, function: &str, payload: &str) -> OperationUpdate {
     let mut update = OperationUpdate::new(id, T::ChainedInvoke, A::Start);
@@ -75,6 +75,50 @@ fn a_function_that_is_not_there_fails_its_operation_and_not_the_caller() {
     let begun = start(&world, &node, "parent", None, "{}").unwrap();
     let ended = wait(&world, &node, &begun.run_id);
     assert_eq!(ended.result.as_deref(), Some("\"ResourceNotFoundException\""));
+}
+
+/// DX-007: a target that is elsewhere, or nowhere by its name, is refused before anything is recorded; our own ARNs are taken.
+#[test]
+fn a_target_in_another_place_is_refused() {
+    let (world, functions) = Scripted::world(17);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "child", |_| async move { succeeded("1") });
+    functions.define(&world, "parent", |invocation| async move {
+        if invocation.known("o0").is_some() {
+            return succeeded("1");
+        }
+        for (target, expected) in [
+            (
+                "arn:aws:lambda:us-east-1:999999999999:function:child",
+                "Cannot start a CHAINED_INVOKE on a function in another account.",
+            ),
+            ("999999999999:function:child", "Cannot start a CHAINED_INVOKE on a function in another account."),
+            (
+                "arn:aws:lambda:eu-west-1:000000000000:function:child",
+                "Cannot start a CHAINED_INVOKE on a function in another region.",
+            ),
+            ("garbage%%:function:child", "Invalid function ARN 'garbage%%:function:child'"),
+            ("has space", "Invalid function ARN 'has space'"),
+            ("child:$LATESTfoo", "Invalid function ARN 'child:$LATESTfoo'"),
+        ] {
+            let refused = invocation.checkpoint(vec![step("s", A::Start), invoke("i", target, "7")]).await.unwrap_err();
+            assert_eq!(refused.message, expected, "{target}");
+        }
+        let ours = [
+            "child",
+            "child:1",
+            "000000000000:function:child",
+            "arn:aws:lambda:us-east-1:000000000000:function:child:1",
+        ];
+        let updates = ours.iter().enumerate().map(|(number, target)| invoke(&format!("o{number}"), target, "7"));
+        let answer = invocation.checkpoint(updates.collect()).await.unwrap();
+        let operations = &answer.new_execution_state.operations;
+        assert!(operations.len() == 4 && operations.iter().all(|it| it.status == OperationStatus::Started));
+        pending()
+    });
+    let begun = start(&world, &node, "parent", None, "{}").unwrap();
+    assert_eq!(wait(&world, &node, &begun.run_id).status, ExecutionStatus::Succeeded);
 }
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

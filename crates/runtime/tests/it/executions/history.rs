@@ -1,9 +1,38 @@
 //! Reading: pages of state and history, lists.
 
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ExecutionStatus, OperationAction as A, OperationType as T, OperationUpdate};
 use servo_runtime::executions::{ListQuery, PageQuery};
+use servo_wire::lambda::CheckpointRequest;
 
 use super::handler::{Scripted, pending, start, step, succeeded, tenant, wait};
+
+/// DX-040: a ClientToken is 1 to 64 characters that can be seen.
+#[test]
+fn client_tokens_are_the_published_ones() {
+    let (world, functions) = Scripted::world(36);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        let (arn, token) = (&invocation.input.durable_execution_arn, &invocation.input.checkpoint_token);
+        let request = |client_token: String| CheckpointRequest {
+            checkpoint_token: token.clone(),
+            updates: Some(vec![step("a", A::Start)]),
+            client_token: Some(client_token),
+        };
+        let call = |client_token: String| {
+            invocation.executions.checkpoint(&invocation.call.tenant, arn, request(client_token))
+        };
+        for wrong in [String::new(), "a b".to_owned(), "ä".to_owned(), "x".repeat(65)] {
+            let refused = call(wrong.clone()).await.unwrap_err();
+            assert!(refused.message.starts_with("ClientToken has 1 to 64 "), "{wrong}: {refused}");
+        }
+        call("x~!".repeat(21)).await.unwrap();
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    assert_eq!(wait(&world, &node, &begun.run_id).status, ExecutionStatus::Succeeded);
+}
 
 /// DX-040: a state of any size is read page by page, and a token that was used up reads nothing.
 #[test]
@@ -73,6 +102,132 @@ fn the_state_is_read_in_pages() {
         assert_eq!(back, ids, "backwards is the same history");
         let wrong = PageQuery { marker: Some("AAAA"), ..PageQuery::default() };
         assert_eq!(executions.history(&tenant(), &arn, true, wrong).await.unwrap_err().message, "Invalid marker");
+    });
+}
+
+/// DX-090: a page has as many events as were asked for, also where one event of the log tells two of the history.
+#[test]
+fn pages_are_exact_in_both_directions() {
+    let (world, functions) = Scripted::world(33);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        for id in ["a", "b", "c"] {
+            invocation.checkpoint(vec![step(id, A::Start), step(id, A::Succeed)]).await.unwrap();
+        }
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    wait(&world, &node, &begun.run_id);
+    let (executions, arn) = (node.runtime.executions().clone(), begun.arn);
+    world.block_on(async move {
+        for (items, reverse) in [(1, false), (2, false), (3, false), (9, false), (1, true), (2, true), (4, true)] {
+            let (mut sizes, mut ids, mut marker) = (Vec::new(), Vec::new(), None::<String>);
+            loop {
+                let page = PageQuery { marker: marker.as_deref(), max_items: Some(items), reverse };
+                let answer = executions.history(&tenant(), &arn, true, page).await.unwrap();
+                sizes.push(answer.events.len());
+                ids.extend(answer.events.iter().map(|event| event.event_id));
+                marker = answer.next_marker;
+                if marker.is_none() {
+                    break;
+                }
+            }
+            let (last, full) = sizes.split_last().unwrap();
+            assert!(full.iter().all(|size| *size == items) && (1..=items).contains(last), "{items}: {sizes:?}");
+            if reverse {
+                ids.reverse();
+            }
+            // ExecutionStarted, three steps of two events, InvocationCompleted, ExecutionSucceeded.
+            assert_eq!(ids, (1..=9).collect::<Vec<_>>(), "{items} a page, reverse: {reverse}");
+        }
+    });
+}
+
+/// DX-090: a page is bounded in bytes in either direction, and what is not shown takes no room.
+#[test]
+fn pages_are_bounded_in_bytes() {
+    const PAYLOAD: usize = 900 * 1024;
+    let (world, functions) = Scripted::world(34);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        for number in 0..12 {
+            let id = format!("s{number}");
+            let mut end = step(&id, A::Succeed);
+            end.payload = Some("x".repeat(PAYLOAD));
+            invocation.checkpoint(vec![step(&id, A::Start), end]).await.unwrap();
+        }
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    wait(&world, &node, &begun.run_id);
+    let (executions, arn) = (node.runtime.executions().clone(), begun.arn);
+    world.block_on(async move {
+        for reverse in [false, true] {
+            let (mut pages, mut ids, mut marker) = (0, Vec::new(), None::<String>);
+            loop {
+                let page = PageQuery { marker: marker.as_deref(), max_items: Some(1_000), reverse };
+                let answer = executions.history(&tenant(), &arn, true, page).await.unwrap();
+                assert!(serde_json::to_vec(&answer).unwrap().len() < 6 * 1024 * 1024, "reverse: {reverse}");
+                pages += 1;
+                ids.extend(answer.events.iter().map(|event| event.event_id));
+                marker = answer.next_marker;
+                if marker.is_none() {
+                    break;
+                }
+            }
+            ids.sort_unstable();
+            assert_eq!((pages, ids), (3, (1..=27).collect::<Vec<_>>()), "reverse: {reverse}");
+            let page = PageQuery { max_items: Some(1_000), reverse, ..PageQuery::default() };
+            let bare = executions.history(&tenant(), &arn, false, page).await.unwrap();
+            assert_eq!((bare.events.len(), bare.next_marker), (27, None), "reverse: {reverse}");
+        }
+    });
+}
+
+/// DX-090: a qualifier, in the name or beside it, selects the executions of its version; two that differ are refused.
+#[test]
+fn executions_are_listed_by_version() {
+    let (world, functions) = Scripted::world(35);
+    let node = world.leader();
+    functions.serve(&node);
+    for (version, timeout) in [("one", 60), ("two", 120)] {
+        let spec = FunctionSpec { execution_timeout_seconds: timeout, ..FunctionSpec::new(Reach::InProcess) };
+        functions.define_as(&world, "f", &spec, |_| async { succeeded("1") });
+        let begun = start(&world, &node, "f", Some(version), "{}").unwrap();
+        wait(&world, &node, &begun.run_id);
+        world.pass_ms(5);
+    }
+    let executions = node.runtime.executions().clone();
+    world.block_on(async move {
+        let arn = "arn:aws:lambda:us-east-1:000000000000:function:f:1";
+        for (function, qualifier, expected) in [
+            ("f", None, vec!["two", "one"]),
+            ("f", Some("1"), vec!["one"]),
+            ("f", Some("$LATEST"), vec!["two"]),
+            ("f:1", None, vec!["one"]),
+            ("f:1", Some("1"), vec!["one"]),
+            ("f:$LATEST", None, vec!["two"]),
+            (arn, None, vec!["one"]),
+        ] {
+            let query = ListQuery { qualifier: qualifier.map(str::to_owned), ..ListQuery::default() };
+            let answer = executions.list(&tenant(), function, &query, PageQuery::default()).await.unwrap();
+            let names = answer.durable_executions.iter().map(|item| item.durable_execution_name.as_str());
+            assert_eq!(names.collect::<Vec<_>>(), expected, "{function} {qualifier:?}");
+        }
+        for (function, qualifier, expected) in [
+            ("f:1", "2", "InvalidParameterValueException"),
+            ("f", "$LATESTfoo", "InvalidParameterValueException"),
+            ("f", "", "InvalidParameterValueException"),
+            ("f", "3", "ResourceNotFoundException"),
+            ("999999999999:function:f", "1", "ResourceNotFoundException"),
+        ] {
+            let query = ListQuery { qualifier: Some(qualifier.to_owned()), ..ListQuery::default() };
+            let listed = executions.list(&tenant(), function, &query, PageQuery::default()).await.unwrap_err();
+            let resolved = executions.resolve(&tenant(), function, Some(qualifier)).await.unwrap_err();
+            assert_eq!((listed.name.as_str(), resolved.name.as_str()), (expected, expected), "{function} {qualifier}");
+        }
     });
 }
 

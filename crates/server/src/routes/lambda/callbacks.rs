@@ -7,11 +7,13 @@ use servo_machine::CallbackAnswer;
 use servo_model::Role;
 use servo_model::operation::ErrorObject;
 
-use super::{Call, LambdaAnswer, LambdaError, read};
+use super::{Call, LambdaAnswer, LambdaError, read, read_or};
 use crate::app::App;
 
 pub(super) async fn succeed(State(app): State<App>, request: Request) -> LambdaAnswer<Json<Value>> {
-    let call = read(&app, request, Role::Operator).await?;
+    // The API takes any bytes; what is recorded and handed to handlers is text.
+    let no_text = || LambdaError::invalid("Result: the result of a callback is UTF-8 text");
+    let call = read_or(&app, request, Role::Operator, no_text).await?;
     let result = (!call.body.is_empty()).then(|| call.body.clone());
     answer(&app, &call, CallbackAnswer::Succeed(result)).await
 }

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use servo_model::Role;
 use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
+use servo_wire::document::Unfit;
 use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError};
@@ -31,11 +32,23 @@ pub(super) struct Call {
 
 /// Reads a call by somebody who has at least this role.
 pub(super) async fn read(app: &App, request: Request, role: Role) -> LambdaAnswer<Call> {
+    let no_text = || LambdaError::new(ErrorName::InvalidRequestContent, "the body is not UTF-8");
+    read_or(app, request, role, no_text).await
+}
+
+/// The same, with what is said about a body that is no text.
+pub(super) async fn read_or(
+    app: &App,
+    request: Request,
+    role: Role,
+    no_text: impl FnOnce() -> LambdaError,
+) -> LambdaAnswer<Call> {
     let (mut parts, body) = request.into_parts();
     let within = Duration::from_millis(app.config.body_timeout_ms);
-    let body = body::read(body, BODY_BYTES_MAX, within).await?;
-    let principal = identify_call(app, &parts, body.as_bytes()).await?;
+    let body = body::bytes(body, BODY_BYTES_MAX, within).await?;
+    let principal = identify_call(app, &parts, &body).await?;
     require(&principal, role)?;
+    let body = String::from_utf8(body).map_err(|_| no_text())?;
     let subject = Path::<String>::from_request_parts(&mut parts, app).await;
     let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;
     let query = query(&parts)?;
@@ -85,6 +98,8 @@ pub(in crate::routes) fn document<T: DeserializeOwned>(text: &str) -> LambdaAnsw
     if is_deeper_than(text, JSON_DEPTH_MAX) {
         return Err(LambdaError::new(ErrorName::InvalidRequestContent, "the body is nested too deeply"));
     }
-    serde_json::from_str(text)
-        .map_err(|error| LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is not valid: {error}")))
+    servo_wire::document::read(text).map_err(|unfit| match unfit {
+        Unfit::Malformed(_) => LambdaError::new(ErrorName::InvalidRequestContent, format!("the body is {unfit}")),
+        Unfit::Wrong { .. } => LambdaError::invalid(unfit.to_string()),
+    })
 }

@@ -44,26 +44,26 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         let message = "Could not parse request body into json";
         return Err(LambdaError::new(ErrorName::InvalidRequestContent, message));
     }
-    if kind == Kind::DryRun {
-        call.principal.audit.unchanged();
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    }
     let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
     // Below the request's own span, where spans are recorded; else what the caller said goes on as it is.
     let own = call.principal.trace.filter(|_| app.runtime.engine().spans().is_some()).map(TraceContext::traceparent);
     let said = text("traceparent")?.filter(|text| TraceContext::parse(text).is_some()).or(text("x-amzn-trace-id")?);
-    let begun = executions
-        .start(StartFunction {
-            tenant: tenant.clone(),
-            subject: call.principal.subject.clone(),
-            function,
-            name: text("x-amz-durable-execution-name")?,
-            input: (!call.body.is_empty()).then(|| call.body.clone()),
-            tenant_id: text("x-amz-tenant-id")?,
-            trace: own.or(said),
-            synchronous: kind == Kind::RequestResponse,
-        })
-        .await?;
+    let start = StartFunction {
+        tenant: tenant.clone(),
+        subject: call.principal.subject.clone(),
+        function,
+        name: text("x-amz-durable-execution-name")?,
+        input: (!call.body.is_empty()).then(|| call.body.clone()),
+        tenant_id: text("x-amz-tenant-id")?,
+        trace: own.or(said),
+        synchronous: kind != Kind::Event,
+    };
+    if kind == Kind::DryRun {
+        start.check()?;
+        call.principal.audit.unchanged();
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let begun = executions.start(start).await?;
     call.principal.audit.object(begun.run_id.as_str());
     if !begun.created {
         call.principal.audit.unchanged();
@@ -100,7 +100,9 @@ fn result(ended: Ended) -> Response {
     let error = ended.error.unwrap_or_default();
     let document = json!({
         "errorType": error.error_type.unwrap_or_else(|| ended.status.as_str().to_owned()),
-        "errorMessage": error.error_message.unwrap_or_default(),
+        "errorMessage": error.error_message.unwrap_or_else(|| {
+            format!("the execution ended with the status {} and without a message", ended.status.as_str())
+        }),
         "errorData": error.error_data,
         "stackTrace": error.stack_trace.unwrap_or_default(),
     });
