@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) calls: BTreeMap<usize, Fault>,
     pub(crate) steps: BTreeMap<(String, u32), String>,
     pub(crate) callbacks: BTreeMap<String, (Duration, CallbackAnswer)>,
+    /// When heartbeats of a callback come.
+    pub(crate) heartbeats: BTreeMap<String, Vec<Duration>>,
 }
 
 /// What came of it.
@@ -100,9 +102,13 @@ impl Faults {
             let name = operation.name.as_deref().unwrap_or_default();
             // `wait_for_callback` has its callback under a name of its own.
             let name = name.strip_suffix(" create callback id").unwrap_or(name);
-            let Some((after, answer)) = self.plan.callbacks.get(name) else { continue };
-            if seen.known.insert(id.clone()) {
-                seen.open.insert((self.clock.time().plus(*after), id), answer.clone());
+            let beats = self.plan.heartbeats.get(name).into_iter().flatten();
+            let beats = beats.map(|after| (*after, CallbackAnswer::Heartbeat));
+            // Behind the heartbeats: of two at one moment, the answer counts.
+            let said: Vec<_> = beats.chain(self.plan.callbacks.get(name).cloned()).collect();
+            if !said.is_empty() && seen.known.insert(id.clone()) {
+                let now = self.clock.time();
+                seen.open.extend(said.into_iter().map(|(after, answer)| ((now.plus(after), id.clone()), answer)));
                 self.called.notify_one();
             }
         }

@@ -128,6 +128,13 @@ impl Kit {
         self
     }
 
+    /// Whoever has a callback of this name says after this long that it is still at it. May be asked for several times.
+    #[must_use]
+    pub fn heartbeat_after(mut self, name: &str, after: Duration) -> Self {
+        self.plan.heartbeats.entry(name.to_owned()).or_default().push(after);
+        self
+    }
+
     /// Runs an execution to its end.
     ///
     /// # Panics

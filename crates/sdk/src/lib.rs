@@ -134,9 +134,11 @@ pub use service::{DurableServiceClient, ServiceError, Verdict};
 pub use servo_replay::{Failure, Jitter, RetryContext, RetryDecision, RetryStrategy};
 pub use servo_sdk_macros::durable_execution;
 pub use servo_wire::lambda::{
-    CheckpointRequest, CheckpointResponse, DurableExecutionInvocationInput, DurableExecutionInvocationOutput,
-    ErrorObject, GetStateResponse, InitialExecutionState, InvocationStatus, NewExecutionState, OperationAction,
-    OperationStatus, OperationType, OperationUpdate,
+    CallbackDetails, CallbackOptions, ChainedInvokeDetails, ChainedInvokeOptions, CheckpointRequest,
+    CheckpointResponse, ContextDetails, ContextOptions, DurableExecutionInvocationInput,
+    DurableExecutionInvocationOutput, ErrorObject, ExecutionDetails, GetStateResponse, InitialExecutionState,
+    InvocationStatus, Millis, NewExecutionState, Operation, OperationAction, OperationStatus, OperationType,
+    OperationUpdate, Seconds, StepDetails, StepOptions, WaitDetails, WaitOptions,
 };
 #[cfg(feature = "http")]
 pub use sigv4::AwsCredentials;

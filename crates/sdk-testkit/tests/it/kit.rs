@@ -85,6 +85,28 @@ fn callbacks_are_answered_as_asked() {
     assert!((3_600..3_700).contains(&ignored.elapsed.as_secs()), "{:?}", ignored.elapsed);
 }
 
+/// DX-100: a callback that must show signs of life lives as long as it does.
+#[test]
+fn heartbeats_come_as_asked() {
+    async fn watched(_: (), ctx: DurableContext) -> Result<String, DurableError> {
+        let config = WaitForCallbackConfig {
+            name: Some("work".into()),
+            heartbeat_timeout_seconds: Some(60),
+            ..WaitForCallbackConfig::default()
+        };
+        ctx.wait_for_callback(|_, _: String| Ok(()), Some(config)).await
+    }
+    let done = (Time::from_secs(130), Answer::succeed(&"done"));
+    let kit = Kit::new().handler("watched", watched).on_callback_after("work", done.0, done.1);
+    let silent = kit.clone().run("watched", ());
+    assert_eq!(silent.status, ExecutionStatus::Failed);
+    assert!((60..70).contains(&silent.elapsed.as_secs()), "{:?}", silent.elapsed);
+    let once = kit.clone().heartbeat_after("work", Time::from_secs(50)).run("watched", ());
+    assert!((110..120).contains(&once.elapsed.as_secs()), "{:?}", once.elapsed);
+    let twice = kit.heartbeat_after("work", Time::from_secs(50)).heartbeat_after("work", Time::from_secs(100));
+    assert_eq!(twice.run("watched", ()).value::<String>(), "done");
+}
+
 #[test]
 fn functions_of_the_kit_invoke_each_other() {
     async fn outer(number: u32, ctx: DurableContext) -> Result<u32, DurableError> {
