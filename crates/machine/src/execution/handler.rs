@@ -206,6 +206,7 @@ pub(super) fn returned(
         retry_after_ms,
         cpu_ms: None,
         memory_mb: None,
+        checkpoint: None,
     })
 }
 

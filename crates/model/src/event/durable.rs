@@ -92,6 +92,9 @@ pub struct HandlerReturned {
     pub cpu_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
+    /// Set when a checkpoint ended the execution, and the invocation with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointRef>,
 }
 
 /// Which checkpoint call an event belongs to.
