@@ -42,7 +42,7 @@ pub(crate) fn decide(
         batch.add(update)?;
     }
     if let Some(update) = ending {
-        fields::check_ending(update, head.start.synchronous)?;
+        fields::check_ending(update, &head.start)?;
     }
     let (facts, spawns, mark) = batch.finish();
     for fact in facts {

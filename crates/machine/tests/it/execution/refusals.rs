@@ -126,6 +126,10 @@ fn every_broken_rule_has_its_message() {
             "STEP output payload size must be less than or equal to 1048576 bytes.",
             vec![with(step("started", A::Succeed), |u| u.payload = Some("x".repeat(1_048_577)))],
         ),
+        (
+            "CHAINED_INVOKE input payload size must be less than or equal to 1048576 bytes.",
+            vec![with(invoke("n", "g"), |u| u.payload = Some("x".repeat(1_048_577)))],
+        ),
     ];
     for (message, updates) in table {
         let mut world = world();
