@@ -20,7 +20,7 @@ pub(super) fn check(update: &OperationUpdate) -> Result<(), Refusal> {
         plain("SubType", sub_type, 32)?;
     }
     if let Some(name) = &update.name
-        && (name.is_empty() || name.len() > 256 || !name.bytes().all(|byte| (0x20..=0x7E).contains(&byte)))
+        && (name.is_empty() || name.len() > 256 || !is_printable(name))
     {
         return Err(Refusal::Invalid("Name has 1 to 256 printable ASCII characters.".to_owned()));
     }
@@ -35,11 +35,12 @@ pub(super) fn check(update: &OperationUpdate) -> Result<(), Refusal> {
         if length == 0 || length > 256 {
             return Err(Refusal::invalid("FunctionName has 1 to 256 characters."));
         }
-        if options.tenant_id.as_ref().is_some_and(|tenant| tenant.is_empty() || tenant.len() > 256) {
-            return Err(Refusal::invalid("TenantId has 1 to 256 characters."));
+        // Both go on as headers of the call: what cannot stand in one would be lost on the way.
+        if options.tenant_id.as_ref().is_some_and(|tenant| !is_tenant(tenant)) {
+            return Err(Refusal::invalid("TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ]."));
         }
-        if options.trace_id.as_ref().is_some_and(|trace| trace.len() > 8_192) {
-            return Err(Refusal::invalid("XAmznTraceId has at most 8192 characters."));
+        if options.trace_id.as_ref().is_some_and(|trace| trace.len() > 8_192 || !is_printable(trace)) {
+            return Err(Refusal::invalid("XAmznTraceId has at most 8192 printable ASCII characters."));
         }
     }
     Ok(())
@@ -64,6 +65,15 @@ pub(super) fn check_ending(update: &OperationUpdate, start: &ExecutionStarted) -
         Some(message) => Err(Refusal::Invalid(message)),
         None => error_size(update),
     }
+}
+
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
+}
+
+fn is_tenant(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/=+-@ ".contains(&byte);
+    (1..=256).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 fn plain(field: &str, text: &str, max: usize) -> Result<(), Refusal> {

@@ -153,3 +153,32 @@ fn ten_thousand_characters_of_error_are_fine_and_more_than_a_megabyte_is_not() {
     assert!(world.checkpoint(vec![large(1_048_576)]).is_err());
     assert!(world.checkpoint(vec![large(10_000)]).is_ok());
 }
+
+/// API: what the model says about the tenant and the trace of a chained invoke.
+#[test]
+fn a_chained_invoke_says_what_can_be_passed_on() {
+    let call = |tenant: Option<&str>, trace: Option<&str>| {
+        with(invoke("n", "g"), |u| {
+            let options = u.chained_invoke_options.as_mut().unwrap();
+            options.tenant_id = tenant.map(str::to_owned);
+            options.trace_id = trace.map(str::to_owned);
+        })
+    };
+    let (long_tenant, long_trace) = ("t".repeat(256), "t".repeat(8_192));
+    for tenant in ["a", "Az09._:/=+-@ b", " ", &long_tenant] {
+        assert_eq!(world().checkpoint(vec![call(Some(tenant), None)]).map(|_| ()), Ok(()), "{tenant}");
+    }
+    let message = "TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ].";
+    for tenant in ["", "a!b#", "a\nb", "\t", "ü", "a,b", &format!("{long_tenant}t")] {
+        let refused = world().checkpoint(vec![call(Some(tenant), None)]).unwrap_err();
+        assert_eq!(refused, Refusal::Invalid(message.to_owned()), "{tenant}");
+    }
+    for trace in ["", "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1", &long_trace] {
+        assert_eq!(world().checkpoint(vec![call(None, Some(trace))]).map(|_| ()), Ok(()), "{trace}");
+    }
+    let message = "XAmznTraceId has at most 8192 printable ASCII characters.";
+    for trace in ["a\nb", "a\r\nX: y", "ü", &format!("{long_trace}t")] {
+        let refused = world().checkpoint(vec![call(None, Some(trace))]).unwrap_err();
+        assert_eq!(refused, Refusal::Invalid(message.to_owned()), "{trace}");
+    }
+}
