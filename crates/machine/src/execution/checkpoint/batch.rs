@@ -34,8 +34,8 @@ pub(super) struct Current<'a> {
     pub sub_type: Option<&'a str>,
     pub attempt: u32,
     occurrence: u32,
-    /// Updates of this call so far.
-    updates: u32,
+    /// What this call has done with it last.
+    last: Option<OperationAction>,
 }
 
 impl<'a> Batch<'a> {
@@ -63,14 +63,14 @@ impl<'a> Batch<'a> {
             sub_type: operation.sub_type.as_deref(),
             attempt: operation.attempt,
             occurrence: operation.occurrence,
-            updates: 0,
+            last: None,
         })
     }
 
     pub(super) fn add(&mut self, update: &'a OperationUpdate) -> Result<(), Refusal> {
         let current = self.current(&update.id);
-        if let Some(seen) = current.filter(|current| current.updates > 0) {
-            rules::second(update, seen.updates)?;
+        if let Some(last) = current.and_then(|current| current.last) {
+            rules::second(update, last)?;
         }
         if let Some(parent) = update.parent_id.as_deref() {
             let context = self.current(parent);
@@ -110,7 +110,7 @@ impl<'a> Batch<'a> {
                 sub_type: current.map_or(update.sub_type.as_deref(), |current| current.sub_type),
                 attempt,
                 occurrence: occurrence + 1,
-                updates: current.map_or(0, |current| current.updates) + 1,
+                last: Some(update.action),
             };
             self.changed.insert(&update.id, known);
             self.facts.push(EventBody::OperationUpdated(Box::new(body)));
@@ -119,7 +119,7 @@ impl<'a> Batch<'a> {
         } else if let Some(current) = self.changed.get_mut(update.id.as_str()) {
             current.status = status;
             current.attempt = attempt;
-            current.updates += 1;
+            current.last = Some(update.action);
         }
         Ok(())
     }

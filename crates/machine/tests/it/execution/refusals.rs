@@ -50,6 +50,18 @@ fn every_broken_rule_has_its_message() {
             "Cannot checkpoint multiple operations with the same ID.",
             vec![step("n", A::Start), step("n", A::Retry), step("n", A::Succeed)],
         ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![step("started", A::Succeed), step("started", A::Fail)],
+        ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![step("started", A::Retry), step("started", A::Succeed)],
+        ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![context("context", A::Succeed), context("context", A::Fail)],
+        ),
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "nowhere")]),
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "started")]),
         ("Inconsistent operation type.", vec![wait("started", 1)]),
