@@ -35,7 +35,7 @@ pub(crate) fn decide(
     }
     let mut decision = Decision::default();
     let first = CheckpointRef { number: call.number + 1, client_token: call.client_token.clone() };
-    let mut batch = Batch::new(execution, call, first);
+    let mut batch = Batch::new(&state.run_id, execution, call, first);
     let (ending, updates) = split_ending(&call.updates)?;
     for update in updates {
         fields::check(update)?;
@@ -43,6 +43,7 @@ pub(crate) fn decide(
     }
     if let Some(update) = ending {
         fields::check_ending(update, &head.start)?;
+        batch.judge(update)?;
     }
     let (facts, spawns, mark) = batch.finish();
     for fact in facts {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::RunId;
 use servo_model::event::{
     CallbackTerms, ChainedCall, ChainedTarget, CheckpointRef, EventBody, OperationResolved, OperationUpdated,
 };
@@ -14,6 +15,8 @@ use crate::execution::{Checkpoint, message};
 use crate::refusal::Refusal;
 
 pub(super) struct Batch<'a> {
+    /// Also the id of the EXECUTION operation.
+    run_id: &'a RunId,
     execution: &'a Execution,
     call: &'a Checkpoint,
     changed: BTreeMap<&'a str, Current<'a>>,
@@ -39,8 +42,9 @@ pub(super) struct Current<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
+    pub(super) fn new(run_id: &'a RunId, execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
         Self {
+            run_id,
             execution,
             call,
             changed: BTreeMap::new(),
@@ -55,6 +59,18 @@ impl<'a> Batch<'a> {
         if let Some(current) = self.changed.get(id) {
             return Some(*current);
         }
+        if id == self.run_id.as_str() {
+            return Some(Current {
+                operation_type: OperationType::Execution,
+                status: OperationStatus::Started,
+                parent_id: None,
+                name: Some(&self.execution.head.start.name),
+                sub_type: None,
+                attempt: 0,
+                occurrence: 0,
+                last: None,
+            });
+        }
         self.execution.operation(id).map(|operation| Current {
             operation_type: operation.operation_type,
             status: operation.status,
@@ -68,6 +84,13 @@ impl<'a> Batch<'a> {
     }
 
     pub(super) fn add(&mut self, update: &'a OperationUpdate) -> Result<(), Refusal> {
+        let current = self.judge(update)?;
+        let next = rules::next(update, current.as_ref())?;
+        self.record(update, current, next)
+    }
+
+    /// The operation that an update is about, if it may be about it.
+    pub(super) fn judge(&self, update: &OperationUpdate) -> Result<Option<Current<'a>>, Refusal> {
         let current = self.current(&update.id);
         if let Some(last) = current.and_then(|current| current.last) {
             rules::second(update, last)?;
@@ -81,8 +104,7 @@ impl<'a> Batch<'a> {
         if let Some(current) = &current {
             rules::identity(update, current)?;
         }
-        let next = rules::next(update, current.as_ref())?;
-        self.record(update, current, next)
+        Ok(current)
     }
 
     fn record(

@@ -65,6 +65,17 @@ fn every_broken_rule_has_its_message() {
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "nowhere")]),
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "started")]),
         ("Inconsistent operation type.", vec![wait("started", 1)]),
+        ("Inconsistent operation type.", vec![step("inv_1", A::Start)]),
+        ("Inconsistent operation type.", vec![callback("inv_1", None, None)]),
+        ("Invalid parent operation id.", vec![inside(step("n", A::Start), "inv_1")]),
+        ("Inconsistent operation type.", vec![with(ending(A::Succeed), |u| u.id = "started".to_owned())]),
+        (
+            "Inconsistent operation name.",
+            vec![with(ending(A::Succeed), |u| {
+                u.id = "inv_1".to_owned();
+                u.name = Some("other".to_owned());
+            })],
+        ),
         (
             "Inconsistent operation subtype.",
             vec![with(step("child", A::Succeed), |u| u.sub_type = Some("X".to_owned()))],
@@ -164,6 +175,16 @@ fn ten_thousand_characters_of_error_are_fine_and_more_than_a_megabyte_is_not() {
         |size: usize| with(step("started", A::Fail), |u| u.error = Some(ErrorObject::new("E", "x".repeat(size))));
     assert!(world.checkpoint(vec![large(1_048_576)]).is_err());
     assert!(world.checkpoint(vec![large(10_000)]).is_ok());
+}
+
+/// API: an execution may be ended by its own id, or by one that SDKs make up.
+#[test]
+fn an_execution_is_ended_under_its_own_id_or_a_new_one() {
+    for id in ["inv_1", "execution-result-1"] {
+        let mut world = world();
+        world.checkpoint(vec![with(ending(A::Succeed), |u| u.id = id.to_owned())]).unwrap();
+        assert!(world.execution().head.ended.is_some(), "{id}");
+    }
 }
 
 /// API: what the model says about the tenant and the trace of a chained invoke.
