@@ -67,7 +67,7 @@ pub enum HandlerStatus {
     Pending,
     /// It died, did not answer in time, or answered something that is no answer.
     Crashed,
-    /// The node that had called it was lost; nobody knows how it went.
+    /// The node that had called it was lost, or its execution has ended meanwhile; nobody knows how it went.
     Lost,
     /// It failed, and is tried again as its retry policy says.
     Retrying,

@@ -220,11 +220,13 @@ fn a_stop_ends_it_under_the_handler() {
     let begun = start(&world, &node, "f", None, "{}").unwrap();
     world.wait_until("it runs", || functions.invocations() == 1);
     let (executions, arn) = (node.runtime.executions().clone(), begun.arn.clone());
-    let error = servo_model::operation::ErrorObject::new("Why", "because");
+    let error = ErrorObject::new("Why", "because");
     world.block_on(async move { executions.stop(&tenant(), &arn, error, "ops").await }).unwrap();
     let ended = wait(&world, &node, &begun.run_id);
     assert_eq!(ended.status, ExecutionStatus::Stopped);
     assert_eq!(ended.error.unwrap().error_message.as_deref(), Some("because"));
+    let told = kinds(&history(&world, &node, &begun.arn));
+    assert_eq!(told, ["ExecutionStarted", "InvocationCompleted", "ExecutionStopped"]);
 }
 
 /// A function's limit holds back its own executions and nobody else's.
