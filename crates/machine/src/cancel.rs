@@ -12,7 +12,8 @@ use crate::schedule::View;
 
 pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision: &mut Decision) -> Result<(), Refusal> {
     let status = state.status.next(RunChange::Cancelled)?;
-    if state.execution.is_some() {
+    if let Some(execution) = state.execution.as_deref() {
+        end::cut_off(execution, decision);
         decision.fact(stopped(state.round, reason));
     }
     decision.fact(EventBody::RunCancelled(RunCancelled {

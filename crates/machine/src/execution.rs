@@ -10,6 +10,7 @@ pub(crate) mod handler;
 pub(crate) mod message;
 pub(crate) mod reopen;
 pub(crate) mod settle;
+pub(crate) mod size;
 pub(crate) mod start;
 
 use std::collections::BTreeMap;

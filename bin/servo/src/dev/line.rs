@@ -117,7 +117,11 @@ fn returned(body: &HandlerReturned, event: &Event) -> Option<Line> {
         HandlerStatus::Failed if body.error.is_none() => ("handler failed", took, Colour::Red),
         HandlerStatus::Failed => ("handler failed", said(body.error.as_ref()), Colour::Red),
         HandlerStatus::Crashed => ("handler crashed", said(body.error.as_ref()), Colour::Red),
-        HandlerStatus::Lost => ("handler lost", "its node is gone; called again".to_owned(), Colour::Yellow),
+        // Without an error it did answer, and its run was paused.
+        HandlerStatus::Lost => {
+            let why = body.error.as_ref().and_then(|error| error.error_message.clone());
+            ("handler lost", why.unwrap_or_else(|| "the run is paused; called again then".to_owned()), Colour::Yellow)
+        }
         HandlerStatus::Retrying => {
             let pause = Duration::from_millis(body.retry_after_ms);
             let detail = format!("{}; again in {}", said(body.error.as_ref()), self::took(pause));

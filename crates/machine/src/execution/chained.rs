@@ -4,12 +4,9 @@ use servo_model::RunState;
 use servo_model::execution::{Ended, Execution};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
 
-use super::{callback, settle};
+use super::{callback, settle, size};
 use crate::decision::Decision;
 use crate::refusal::Refusal;
-
-/// What a chained execution may return.
-pub(crate) const RESULT_BYTES_MAX: usize = 1024 * 1024;
 
 pub(crate) fn ended(
     state: &RunState,
@@ -30,9 +27,10 @@ pub(crate) fn ended(
     }
     let (status, result, error) = match ended.status {
         ExecutionStatus::Succeeded | ExecutionStatus::Running => {
-            if ended.result.as_ref().is_some_and(|result| result.len() > RESULT_BYTES_MAX) {
-                let message = format!("the result of a chained execution has at most {RESULT_BYTES_MAX} bytes");
-                (OperationStatus::Failed, None, Some(ErrorObject::new("ResponseSizeTooLarge", message)))
+            // The other fails by itself with such a result; one that has ended before it did so is judged here.
+            if ended.result.as_ref().is_some_and(|result| result.len() > size::PAYLOAD_BYTES_MAX) {
+                let message = size::message("CHAINED_INVOKE", "output", size::PAYLOAD_BYTES_MAX);
+                (OperationStatus::Failed, None, Some(ErrorObject::new("InvalidParameterValueException", message)))
             } else {
                 (OperationStatus::Succeeded, ended.result.clone(), None)
             }

@@ -4,7 +4,7 @@ mod batch;
 mod fields;
 mod rules;
 
-use servo_model::event::{CheckpointRef, HandlerStatus};
+use servo_model::event::{CheckpointRef, EventBody, HandlerStatus};
 use servo_model::execution::Execution;
 use servo_model::operation::{ExecutionStatus, OperationAction, OperationType, OperationUpdate};
 use servo_model::{RunState, Timestamp};
@@ -35,14 +35,15 @@ pub(crate) fn decide(
     }
     let mut decision = Decision::default();
     let first = CheckpointRef { number: call.number + 1, client_token: call.client_token.clone() };
-    let mut batch = Batch::new(execution, call, first);
+    let mut batch = Batch::new(&state.run_id, execution, call, first);
     let (ending, updates) = split_ending(&call.updates)?;
     for update in updates {
         fields::check(update)?;
         batch.add(update)?;
     }
     if let Some(update) = ending {
-        fields::check_ending(update, head.start.synchronous)?;
+        fields::check_ending(update, &head.start)?;
+        batch.judge(update)?;
     }
     let (facts, spawns, mark) = batch.finish();
     for fact in facts {
@@ -58,7 +59,12 @@ pub(crate) fn decide(
                 OperationAction::Succeed => (ExecutionStatus::Succeeded, HandlerStatus::Succeeded),
                 _ => (ExecutionStatus::Failed, HandlerStatus::Failed),
             };
-            decision.fact(handler::returned(execution, running, handler_status, None, 0));
+            let mut returned = handler::returned(execution, running, handler_status, None, 0);
+            if let EventBody::HandlerReturned(body) = &mut returned {
+                // It may be the call's only trace: without it the same call again would not be known.
+                body.checkpoint = Some(mark);
+            }
+            decision.fact(returned);
             let step_id = settle::step(servo_model::execution::HANDLER);
             decision.act(Action::Deliver { step_id, attempt: call.invocation });
             end::end(state, execution, status, update.payload.clone(), update.error.clone(), &mut decision);

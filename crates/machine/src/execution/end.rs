@@ -1,15 +1,18 @@
 //! The end of an execution, and of its run with it.
 
-use servo_model::event::{EventBody, ExecutionEnded, RootCause, RunCancelled, RunCompleted, RunFailed};
+use servo_model::event::{EventBody, ExecutionEnded, HandlerStatus, RootCause, RunCancelled, RunCompleted, RunFailed};
 use servo_model::execution::{Execution, HANDLER, JOIN};
 use servo_model::limits::clip;
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
-use super::compensation;
 use super::settle::step;
+use super::{compensation, handler};
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
+
+/// What is told of an invocation that did not end by itself.
+const ENDED: &str = "the execution has ended";
 
 pub(crate) fn end(
     state: &RunState,
@@ -19,6 +22,7 @@ pub(crate) fn end(
     error: Option<ErrorObject>,
     decision: &mut Decision,
 ) {
+    cut_off(execution, decision);
     let last = last_event(state, status, error.as_ref());
     let logical_attempt_id = state.round;
     decision.fact(EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result, error })));
@@ -27,13 +31,23 @@ pub(crate) fn end(
     compensation::begin(state, execution, status, decision);
 }
 
+/// An invocation that the end cuts off is over before it, as every other. Nobody waits for what it would have answered.
+pub(crate) fn cut_off(execution: &Execution, decision: &mut Decision) {
+    let Some(running) = &execution.head.invocation else { return };
+    if decision.facts.iter().any(|fact| matches!(fact.body, EventBody::HandlerReturned(_))) {
+        return;
+    }
+    let error = ErrorObject::new("Runtime.ExitError", ENDED);
+    decision.fact(handler::returned(execution, running, HandlerStatus::Lost, Some(error), 0));
+}
+
 /// Takes back what is still out, and tells whoever waits for this execution.
 pub(crate) fn release(execution: &Execution, decision: &mut Decision) {
     let head = &execution.head;
     withdraw(execution, decision);
     let delivered = decision.actions.iter().any(|action| matches!(action, Action::Deliver { .. }));
     if head.invocation.is_some() && !delivered {
-        let reason = "the execution has ended".to_owned();
+        let reason = ENDED.to_owned();
         let (step_id, attempt) = (step(HANDLER), head.invocations);
         decision.act(Action::Abandon { step_id, attempt, reason });
         decision.act(Action::CancelInFlight);

@@ -7,7 +7,7 @@ use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus, Timestamp};
 
 use super::settle::{dispatch, step};
-use super::{Answer, Used, end, open};
+use super::{Answer, Used, end, open, size};
 use crate::command::Policy;
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
@@ -64,6 +64,11 @@ pub(crate) fn answered(
 ) -> Result<Decision, Refusal> {
     open(state)?;
     let running = current(execution, invocation)?;
+    let unfit = match answer {
+        Answer::Succeeded(result) => size::too_large(&execution.head.start, result.as_deref()).map(Answer::Invalid),
+        _ => None,
+    };
+    let answer = unfit.as_ref().unwrap_or(answer);
     let mut decision = Decision::default();
     decision.act(Action::Deliver { step_id: step(HANDLER), attempt: invocation });
     let mut over = |status: HandlerStatus, error: Option<ErrorObject>, retry_after_ms: u64| {
@@ -206,6 +211,7 @@ pub(super) fn returned(
         retry_after_ms,
         cpu_ms: None,
         memory_mb: None,
+        checkpoint: None,
     })
 }
 

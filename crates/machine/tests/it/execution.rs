@@ -8,6 +8,7 @@ mod handler;
 mod lifecycle;
 mod random;
 mod refusals;
+mod sizes;
 mod steps;
 mod transitions;
 mod world;

@@ -67,7 +67,7 @@ pub enum HandlerStatus {
     Pending,
     /// It died, did not answer in time, or answered something that is no answer.
     Crashed,
-    /// The node that had called it was lost; nobody knows how it went.
+    /// The node that had called it was lost, or its execution has ended meanwhile; nobody knows how it went.
     Lost,
     /// It failed, and is tried again as its retry policy says.
     Retrying,
@@ -92,6 +92,9 @@ pub struct HandlerReturned {
     pub cpu_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
+    /// Set when a checkpoint ended the execution, and the invocation with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointRef>,
 }
 
 /// Which checkpoint call an event belongs to.

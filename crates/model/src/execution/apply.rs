@@ -78,6 +78,9 @@ impl Execution {
         let again = matches!(body.status, HandlerStatus::Crashed | HandlerStatus::Lost | HandlerStatus::Retrying)
             || head.idle_answers > 0;
         head.retry_at = again.then(|| event.at().plus(Duration::from_millis(body.retry_after_ms)));
+        if let Some(checkpoint) = &body.checkpoint {
+            self.checkpointed(checkpoint, event.run_seq);
+        }
         if self.waits_outside() {
             self.head.suspended_at = Some(event.at());
         }

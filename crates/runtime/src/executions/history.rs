@@ -303,7 +303,10 @@ impl Teller<'_> {
             (OperationType::Context, false) => {
                 D::ContextSucceeded { context_succeeded_details: self.result(body.payload.clone()) }
             }
-            (OperationType::Wait, _) => D::WaitCancelled { wait_cancelled_details: ErrorDetails { error: None } },
+            (OperationType::Wait, _) => {
+                let error = body.error.clone().map(|error| self.error(Some(error)));
+                D::WaitCancelled { wait_cancelled_details: ErrorDetails { error } }
+            }
             (OperationType::Callback | OperationType::ChainedInvoke | OperationType::Execution, _) => return None,
         };
         Some(self.event(at, Some(operation), details))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::RunId;
 use servo_model::event::{
     CallbackTerms, ChainedCall, ChainedTarget, CheckpointRef, EventBody, OperationResolved, OperationUpdated,
 };
@@ -14,6 +15,8 @@ use crate::execution::{Checkpoint, message};
 use crate::refusal::Refusal;
 
 pub(super) struct Batch<'a> {
+    /// Also the id of the EXECUTION operation.
+    run_id: &'a RunId,
     execution: &'a Execution,
     call: &'a Checkpoint,
     changed: BTreeMap<&'a str, Current<'a>>,
@@ -34,13 +37,14 @@ pub(super) struct Current<'a> {
     pub sub_type: Option<&'a str>,
     pub attempt: u32,
     occurrence: u32,
-    /// Updates of this call so far.
-    updates: u32,
+    /// What this call has done with it last.
+    last: Option<OperationAction>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
+    pub(super) fn new(run_id: &'a RunId, execution: &'a Execution, call: &'a Checkpoint, mark: CheckpointRef) -> Self {
         Self {
+            run_id,
             execution,
             call,
             changed: BTreeMap::new(),
@@ -55,6 +59,18 @@ impl<'a> Batch<'a> {
         if let Some(current) = self.changed.get(id) {
             return Some(*current);
         }
+        if id == self.run_id.as_str() {
+            return Some(Current {
+                operation_type: OperationType::Execution,
+                status: OperationStatus::Started,
+                parent_id: None,
+                name: Some(&self.execution.head.start.name),
+                sub_type: None,
+                attempt: 0,
+                occurrence: 0,
+                last: None,
+            });
+        }
         self.execution.operation(id).map(|operation| Current {
             operation_type: operation.operation_type,
             status: operation.status,
@@ -63,14 +79,21 @@ impl<'a> Batch<'a> {
             sub_type: operation.sub_type.as_deref(),
             attempt: operation.attempt,
             occurrence: operation.occurrence,
-            updates: 0,
+            last: None,
         })
     }
 
     pub(super) fn add(&mut self, update: &'a OperationUpdate) -> Result<(), Refusal> {
+        let current = self.judge(update)?;
+        let next = rules::next(update, current.as_ref())?;
+        self.record(update, current, next)
+    }
+
+    /// The operation that an update is about, if it may be about it.
+    pub(super) fn judge(&self, update: &OperationUpdate) -> Result<Option<Current<'a>>, Refusal> {
         let current = self.current(&update.id);
-        if let Some(seen) = current.filter(|current| current.updates > 0) {
-            rules::second(update, seen.updates)?;
+        if let Some(last) = current.and_then(|current| current.last) {
+            rules::second(update, last)?;
         }
         if let Some(parent) = update.parent_id.as_deref() {
             let context = self.current(parent);
@@ -81,8 +104,7 @@ impl<'a> Batch<'a> {
         if let Some(current) = &current {
             rules::identity(update, current)?;
         }
-        let next = rules::next(update, current.as_ref())?;
-        self.record(update, current, next)
+        Ok(current)
     }
 
     fn record(
@@ -110,7 +132,7 @@ impl<'a> Batch<'a> {
                 sub_type: current.map_or(update.sub_type.as_deref(), |current| current.sub_type),
                 attempt,
                 occurrence: occurrence + 1,
-                updates: current.map_or(0, |current| current.updates) + 1,
+                last: Some(update.action),
             };
             self.changed.insert(&update.id, known);
             self.facts.push(EventBody::OperationUpdated(Box::new(body)));
@@ -119,7 +141,7 @@ impl<'a> Batch<'a> {
         } else if let Some(current) = self.changed.get_mut(update.id.as_str()) {
             current.status = status;
             current.attempt = attempt;
-            current.updates += 1;
+            current.last = Some(update.action);
         }
         Ok(())
     }

@@ -1,12 +1,11 @@
 //! What the API's model says about each field of an update.
 
+use servo_model::event::ExecutionStarted;
 use servo_model::operation::{OperationAction, OperationType, OperationUpdate};
 
+use crate::execution::size;
 use crate::refusal::Refusal;
 
-/// Of an operation's payload, and of the result of an execution that nobody waits for.
-const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
-const SYNC_PAYLOAD_BYTES_MAX: usize = 6 * 1024 * 1024;
 const ERROR_BYTES_MAX: usize = 1024 * 1024;
 /// A year and a day.
 const SECONDS_MAX: u64 = 31_622_400;
@@ -21,29 +20,34 @@ pub(super) fn check(update: &OperationUpdate) -> Result<(), Refusal> {
         plain("SubType", sub_type, 32)?;
     }
     if let Some(name) = &update.name
-        && (name.is_empty() || name.len() > 256 || !name.bytes().all(|byte| (0x20..=0x7E).contains(&byte)))
+        && (name.is_empty() || name.len() > 256 || !is_printable(name))
     {
         return Err(Refusal::Invalid("Name has 1 to 256 printable ASCII characters.".to_owned()));
     }
-    sizes(update, PAYLOAD_BYTES_MAX)?;
+    if update.payload.as_ref().is_some_and(|payload| payload.len() > size::PAYLOAD_BYTES_MAX) {
+        let kind = if update.operation_type == OperationType::ChainedInvoke { "input" } else { "output" };
+        return Err(Refusal::Invalid(size::message(update.operation_type.as_str(), kind, size::PAYLOAD_BYTES_MAX)));
+    }
+    error_size(update)?;
     seconds(update)?;
     if let Some(options) = &update.chained_invoke_options {
         let length = options.function_name.len();
         if length == 0 || length > 256 {
             return Err(Refusal::invalid("FunctionName has 1 to 256 characters."));
         }
-        if options.tenant_id.as_ref().is_some_and(|tenant| tenant.is_empty() || tenant.len() > 256) {
-            return Err(Refusal::invalid("TenantId has 1 to 256 characters."));
+        // Both go on as headers of the call: what cannot stand in one would be lost on the way.
+        if options.tenant_id.as_ref().is_some_and(|tenant| !is_tenant(tenant)) {
+            return Err(Refusal::invalid("TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ]."));
         }
-        if options.trace_id.as_ref().is_some_and(|trace| trace.len() > 8_192) {
-            return Err(Refusal::invalid("XAmznTraceId has at most 8192 characters."));
+        if options.trace_id.as_ref().is_some_and(|trace| trace.len() > 8_192 || !is_printable(trace)) {
+            return Err(Refusal::invalid("XAmznTraceId has at most 8192 printable ASCII characters."));
         }
     }
     Ok(())
 }
 
 /// The update of EXECUTION.
-pub(super) fn check_ending(update: &OperationUpdate, synchronous: bool) -> Result<(), Refusal> {
+pub(super) fn check_ending(update: &OperationUpdate, start: &ExecutionStarted) -> Result<(), Refusal> {
     plain("Id", &update.id, 64)?;
     match update.action {
         OperationAction::Succeed if update.error.is_some() => {
@@ -57,7 +61,19 @@ pub(super) fn check_ending(update: &OperationUpdate, synchronous: bool) -> Resul
             return Err(Refusal::invalid("Invalid action for the given operation type."));
         }
     }
-    sizes(update, if synchronous { SYNC_PAYLOAD_BYTES_MAX } else { PAYLOAD_BYTES_MAX })
+    match size::too_large(start, update.payload.as_deref()) {
+        Some(message) => Err(Refusal::Invalid(message)),
+        None => error_size(update),
+    }
+}
+
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
+}
+
+fn is_tenant(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/=+-@ ".contains(&byte);
+    (1..=256).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 fn plain(field: &str, text: &str, max: usize) -> Result<(), Refusal> {
@@ -68,13 +84,7 @@ fn plain(field: &str, text: &str, max: usize) -> Result<(), Refusal> {
     Err(Refusal::Invalid(format!("{field} has 1 to {max} characters of [a-zA-Z0-9-_].")))
 }
 
-fn sizes(update: &OperationUpdate, payload_max: usize) -> Result<(), Refusal> {
-    if update.payload.as_ref().is_some_and(|payload| payload.len() > payload_max) {
-        return Err(Refusal::Invalid(format!(
-            "{} output payload size must be less than or equal to {payload_max} bytes.",
-            update.operation_type.as_str()
-        )));
-    }
+fn error_size(update: &OperationUpdate) -> Result<(), Refusal> {
     if update.error.as_ref().is_some_and(|error| error.len() > ERROR_BYTES_MAX) {
         return Err(Refusal::Invalid(format!(
             "Error object size must be less than or equal to {ERROR_BYTES_MAX} bytes."

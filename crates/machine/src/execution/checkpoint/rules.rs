@@ -7,9 +7,9 @@ use super::batch::Current;
 use crate::refusal::Refusal;
 
 /// A second update of the same operation in one call: only the end of a step or context that the call has started.
-pub(super) fn second(update: &OperationUpdate, updates: u32) -> Result<(), Refusal> {
+pub(super) fn second(update: &OperationUpdate, last: A) -> Result<(), Refusal> {
     let ends = matches!(update.operation_type, T::Step | T::Context) && update.action != A::Start;
-    if ends && updates == 1 {
+    if ends && last == A::Start {
         return Ok(());
     }
     Err(Refusal::invalid("Cannot checkpoint multiple operations with the same ID."))

@@ -1,10 +1,11 @@
 //! Invocations: fenced, retried, and never for ever.
 
-use servo_machine::{Answer, ExecutionCommand, Refusal, Used};
+use servo_machine::{Answer, Checkpoint, ExecutionCommand, Refusal, Used};
 use servo_model::RunStatus;
-use servo_model::operation::{ErrorObject, ExecutionStatus, OperationAction as A};
+use servo_model::event::EventBody;
+use servo_model::operation::{ErrorObject, ExecutionStatus, OperationAction as A, OperationUpdate};
 
-use super::world::{World, start, step, wait};
+use super::world::{World, ending, start, step, wait};
 
 fn crash() -> Answer {
     Answer::Crashed(ErrorObject::new("Runtime.ExitError", "exit status: 1"))
@@ -38,6 +39,29 @@ fn a_repeated_call_changes_nothing() {
         Err(Refusal::StaleToken),
         "the same token for another call"
     );
+}
+
+/// DX-091: also one that has ended the execution, whatever it has recorded beside that.
+#[test]
+fn a_repeated_call_that_ended_the_execution_changes_nothing() {
+    let error = || Some(ErrorObject::new("Boom", "no"));
+    let failure = OperationUpdate { error: error(), ..ending(A::Fail) };
+    let table =
+        [vec![ending(A::Succeed)], vec![failure], vec![step("s", A::Start), step("s", A::Succeed), ending(A::Succeed)]];
+    for updates in table {
+        let mut world = World::running();
+        let mut call = world.call(updates);
+        call.client_token = Some("end".to_owned());
+        let facts = world.run(ExecutionCommand::Checkpoint(call.clone())).unwrap();
+        assert!(facts.iter().any(|fact| matches!(fact, EventBody::ExecutionEnded(_))));
+        assert_eq!(world.run(ExecutionCommand::Checkpoint(call.clone())).unwrap(), [], "{call:?}");
+        for other in [Some("other".to_owned()), None] {
+            let call = Checkpoint { client_token: other, ..call.clone() };
+            assert_eq!(world.run(ExecutionCommand::Checkpoint(call)), Err(Refusal::StaleToken), "another call");
+        }
+        let next = Checkpoint { number: call.number + 1, client_token: Some("next".to_owned()), ..call };
+        assert_eq!(world.run(ExecutionCommand::Checkpoint(next)), Err(Refusal::StaleToken), "a later call");
+    }
 }
 
 /// DX-093: a handler that dies is invoked again, at once and then with growing pauses, and at last its execution fails.

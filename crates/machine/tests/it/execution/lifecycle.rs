@@ -75,6 +75,49 @@ fn a_stop_ends_it_once() {
     assert!(world.answer(Answer::Succeeded(None)).is_err());
 }
 
+type End = dyn Fn(&mut World) -> Vec<EventBody>;
+
+/// API: the end of an invocation stands before the end of its execution, also of one that is cut off; and only of one that runs.
+#[test]
+fn an_invocation_that_is_cut_off_is_over_before_the_end() {
+    let stop = |world: &mut World| {
+        let error = ErrorObject::new("Why", "because");
+        world.run(ExecutionCommand::Stop { error, by: "ops".to_owned() }).unwrap()
+    };
+    let time_out = |world: &mut World| {
+        world.advance(100_000);
+        world.tick()
+    };
+    let cancel = |world: &mut World| world.execute(&signal(1, SignalKind::Cancel)).unwrap();
+    let terminate = |world: &mut World| {
+        world.execute(&Command::Terminate { by: "ops".to_owned(), reason: "why".to_owned() }).unwrap()
+    };
+    let limit = |world: &mut World| {
+        world.policy.events_per_run_max = 69;
+        world.checkpoint(vec![step("s", A::Start)]).unwrap()
+    };
+    let ends: [(&str, &End); 5] =
+        [("stop", &stop), ("time-out", &time_out), ("cancel", &cancel), ("terminate", &terminate), ("limit", &limit)];
+    let told = |facts: Vec<EventBody>| -> Vec<String> {
+        let kinds = facts.iter().map(EventBody::event_type);
+        let of_handlers = kinds.filter(|kind| matches!(*kind, "HandlerReturned" | "ExecutionEnded"));
+        of_handlers.map(str::to_owned).collect()
+    };
+    for (name, end) in ends {
+        let mut world = World::running();
+        let facts = end(&mut world);
+        assert_eq!(told(facts), ["HandlerReturned", "ExecutionEnded"], "{name}");
+        assert!(world.execution().head.invocation.is_none(), "{name}");
+        assert!(world.answer(Answer::Succeeded(None)).is_err(), "{name}: a late answer is not wanted");
+        if name != "limit" {
+            let mut world = World::running();
+            world.checkpoint(vec![wait("w", 99_999)]).unwrap();
+            world.answer(Answer::Pending).unwrap();
+            assert_eq!(told(end(&mut world)), ["ExecutionEnded"], "{name}: it is not running");
+        }
+    }
+}
+
 /// The answer to a large result: it was checkpointed before.
 #[test]
 fn an_execution_update_ends_it_with_the_call() {

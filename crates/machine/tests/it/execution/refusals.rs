@@ -50,9 +50,32 @@ fn every_broken_rule_has_its_message() {
             "Cannot checkpoint multiple operations with the same ID.",
             vec![step("n", A::Start), step("n", A::Retry), step("n", A::Succeed)],
         ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![step("started", A::Succeed), step("started", A::Fail)],
+        ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![step("started", A::Retry), step("started", A::Succeed)],
+        ),
+        (
+            "Cannot checkpoint multiple operations with the same ID.",
+            vec![context("context", A::Succeed), context("context", A::Fail)],
+        ),
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "nowhere")]),
         ("Invalid parent operation id.", vec![inside(step("n", A::Start), "started")]),
         ("Inconsistent operation type.", vec![wait("started", 1)]),
+        ("Inconsistent operation type.", vec![step("inv_1", A::Start)]),
+        ("Inconsistent operation type.", vec![callback("inv_1", None, None)]),
+        ("Invalid parent operation id.", vec![inside(step("n", A::Start), "inv_1")]),
+        ("Inconsistent operation type.", vec![with(ending(A::Succeed), |u| u.id = "started".to_owned())]),
+        (
+            "Inconsistent operation name.",
+            vec![with(ending(A::Succeed), |u| {
+                u.id = "inv_1".to_owned();
+                u.name = Some("other".to_owned());
+            })],
+        ),
         (
             "Inconsistent operation subtype.",
             vec![with(step("child", A::Succeed), |u| u.sub_type = Some("X".to_owned()))],
@@ -126,6 +149,10 @@ fn every_broken_rule_has_its_message() {
             "STEP output payload size must be less than or equal to 1048576 bytes.",
             vec![with(step("started", A::Succeed), |u| u.payload = Some("x".repeat(1_048_577)))],
         ),
+        (
+            "CHAINED_INVOKE input payload size must be less than or equal to 1048576 bytes.",
+            vec![with(invoke("n", "g"), |u| u.payload = Some("x".repeat(1_048_577)))],
+        ),
     ];
     for (message, updates) in table {
         let mut world = world();
@@ -148,4 +175,43 @@ fn ten_thousand_characters_of_error_are_fine_and_more_than_a_megabyte_is_not() {
         |size: usize| with(step("started", A::Fail), |u| u.error = Some(ErrorObject::new("E", "x".repeat(size))));
     assert!(world.checkpoint(vec![large(1_048_576)]).is_err());
     assert!(world.checkpoint(vec![large(10_000)]).is_ok());
+}
+
+/// API: an execution may be ended by its own id, or by one that SDKs make up.
+#[test]
+fn an_execution_is_ended_under_its_own_id_or_a_new_one() {
+    for id in ["inv_1", "execution-result-1"] {
+        let mut world = world();
+        world.checkpoint(vec![with(ending(A::Succeed), |u| u.id = id.to_owned())]).unwrap();
+        assert!(world.execution().head.ended.is_some(), "{id}");
+    }
+}
+
+/// API: what the model says about the tenant and the trace of a chained invoke.
+#[test]
+fn a_chained_invoke_says_what_can_be_passed_on() {
+    let call = |tenant: Option<&str>, trace: Option<&str>| {
+        with(invoke("n", "g"), |u| {
+            let options = u.chained_invoke_options.as_mut().unwrap();
+            options.tenant_id = tenant.map(str::to_owned);
+            options.trace_id = trace.map(str::to_owned);
+        })
+    };
+    let (long_tenant, long_trace) = ("t".repeat(256), "t".repeat(8_192));
+    for tenant in ["a", "Az09._:/=+-@ b", " ", &long_tenant] {
+        assert_eq!(world().checkpoint(vec![call(Some(tenant), None)]).map(|_| ()), Ok(()), "{tenant}");
+    }
+    let message = "TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ].";
+    for tenant in ["", "a!b#", "a\nb", "\t", "ü", "a,b", &format!("{long_tenant}t")] {
+        let refused = world().checkpoint(vec![call(Some(tenant), None)]).unwrap_err();
+        assert_eq!(refused, Refusal::Invalid(message.to_owned()), "{tenant}");
+    }
+    for trace in ["", "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1", &long_trace] {
+        assert_eq!(world().checkpoint(vec![call(None, Some(trace))]).map(|_| ()), Ok(()), "{trace}");
+    }
+    let message = "XAmznTraceId has at most 8192 printable ASCII characters.";
+    for trace in ["a\nb", "a\r\nX: y", "ü", &format!("{long_trace}t")] {
+        let refused = world().checkpoint(vec![call(None, Some(trace))]).unwrap_err();
+        assert_eq!(refused, Refusal::Invalid(message.to_owned()), "{trace}");
+    }
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use servo_adapter::HandlerFailure;
 use servo_machine::CallbackAnswer;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{
-    ExecutionStatus, OperationAction as A, OperationStatus, OperationType as T, OperationUpdate, WaitOptions,
+    ErrorObject, ExecutionStatus, OperationAction as A, OperationStatus, OperationType as T, OperationUpdate,
+    WaitOptions,
 };
 use servo_wire::lambda::ErrorName;
 
@@ -63,6 +65,33 @@ fn a_workflow_waits_and_goes_on() {
             "ExecutionSucceeded"
         ]
     );
+}
+
+/// API: the history tells why a wait was cancelled, if the handler said so.
+#[test]
+fn a_cancelled_wait_tells_why() {
+    let (world, functions) = Scripted::world(12);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |invocation| async move {
+        let cancelled = |id: &str| OperationUpdate::new(id, T::Wait, A::Cancel);
+        let error = Some(ErrorObject::new("Late", "no longer wanted"));
+        invocation.checkpoint(vec![waiting("why", 60), waiting("silent", 60)]).await.unwrap();
+        invocation.checkpoint(vec![OperationUpdate { error, ..cancelled("why") }, cancelled("silent")]).await.unwrap();
+        succeeded("1")
+    });
+    let begun = start(&world, &node, "f", None, "{}").unwrap();
+    wait(&world, &node, &begun.run_id);
+    let history = history(&world, &node, &begun.arn);
+    let told: Vec<_> = history
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap())
+        .filter(|event| event["EventType"] == "WaitCancelled")
+        .map(|event| event["WaitCancelledDetails"].clone())
+        .collect();
+    let why = json!({"Payload": {"ErrorType": "Late", "ErrorMessage": "no longer wanted"}});
+    assert_eq!(told[0]["Error"]["Payload"], why["Payload"]);
+    assert_eq!(told[1..], [json!({})]);
 }
 
 /// DX-006, DX-090: an answer from outside, by the id that the checkpoint gave.
@@ -197,11 +226,13 @@ fn a_stop_ends_it_under_the_handler() {
     let begun = start(&world, &node, "f", None, "{}").unwrap();
     world.wait_until("it runs", || functions.invocations() == 1);
     let (executions, arn) = (node.runtime.executions().clone(), begun.arn.clone());
-    let error = servo_model::operation::ErrorObject::new("Why", "because");
+    let error = ErrorObject::new("Why", "because");
     world.block_on(async move { executions.stop(&tenant(), &arn, error, "ops").await }).unwrap();
     let ended = wait(&world, &node, &begun.run_id);
     assert_eq!(ended.status, ExecutionStatus::Stopped);
     assert_eq!(ended.error.unwrap().error_message.as_deref(), Some("because"));
+    let told = kinds(&history(&world, &node, &begun.arn));
+    assert_eq!(told, ["ExecutionStarted", "InvocationCompleted", "ExecutionStopped"]);
 }
 
 /// A function's limit holds back its own executions and nobody else's.
