@@ -15,6 +15,9 @@ use servo_server::config::ServerlessConfig;
 
 /// The first argument of a child.
 pub(crate) const WORKER: &str = "starlark-worker";
+/// This program's allocator reserves a gigabyte, which a child could fill unseen by its limit on memory. In children it asks the
+/// system for each piece.
+const NOTHING_IN_STORE: (&str, &str) = ("MIMALLOC_DISALLOW_ARENA_ALLOC", "1");
 
 pub(crate) fn starlark(
     config: &ServerlessConfig,
@@ -25,6 +28,7 @@ pub(crate) fn starlark(
     let program =
         std::env::current_exe().map_err(|error| failed(format!("this program cannot find itself: {error}")))?;
     let mut settings = Settings::new(program, [WORKER.to_owned()]);
+    settings.env = vec![(NOTHING_IN_STORE.0.to_owned(), NOTHING_IN_STORE.1.to_owned())];
     settings.children_max = config.children_max;
     settings.egress.allow_hosts.clone_from(&config.egress_allow_hosts);
     let clock = clock.clone();

@@ -22,6 +22,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_WORDS_BYTES: u64 = 8 * 1024;
 /// What the interpreter itself needs for a call, beside what the program may have.
 const OVERHEAD_BYTES: u64 = 8 * 1024 * 1024;
+/// What an allocator may have in store when a child is ready. The limit counts what is asked of the system, so a program has this
+/// much more; with an allocator that reserves a gigabyte, the limit would mean nothing.
+const STORE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -87,7 +90,14 @@ impl Child {
             _alive: alive,
         };
         match tokio::time::timeout(READY, child.receive()).await {
-            Ok(Ok((FromChild::Ready { vm_bytes }, _))) => child.vm_bytes = vm_bytes,
+            Ok(Ok((FromChild::Ready { store_bytes, .. }, _))) if store_bytes > STORE_BYTES_MAX => {
+                let (store, max) = (store_bytes / 1024 / 1024, STORE_BYTES_MAX / 1024 / 1024);
+                return Err(io::Error::other(format!(
+                    "a child has {store} MB of memory in store that no limit would count, over {max} MB; its environment must \
+                     tell its allocator to reserve none"
+                )));
+            }
+            Ok(Ok((FromChild::Ready { vm_bytes, .. }, _))) => child.vm_bytes = vm_bytes,
             Ok(Ok(_)) => return Err(io::Error::other("a child began with something else than that it is ready")),
             Ok(Err(_)) => {
                 let ended = child.end().await;

@@ -66,6 +66,8 @@ pub(crate) enum FromChild {
     /// Hardened, and as large as this without any user code.
     Ready {
         vm_bytes: u64,
+        /// Of these, what can be written to and is not in use, but for the stack.
+        store_bytes: u64,
     },
     Checked {
         issues: Vec<crate::SourceIssue>,

@@ -52,6 +52,9 @@ pub struct Settings {
     /// What a child runs; it ends in [`crate::worker_main`].
     pub program: PathBuf,
     pub args: Vec<String>,
+    /// All that a child has of an environment. Its allocator may need to be told not to reserve memory: what it has in store
+    /// before any program runs is counted by no limit, and a child with much of it is refused.
+    pub env: Vec<(String, String)>,
     /// Children at the same time, working or idle.
     pub children_max: usize,
     /// Children that wait without having seen any source, so that a first call is fast.
@@ -76,6 +79,7 @@ impl Settings {
         Self {
             program: program.into(),
             args: args.into_iter().collect(),
+            env: Vec::new(),
             children_max: 64,
             spare: 1,
             idle: Duration::from_secs(300),

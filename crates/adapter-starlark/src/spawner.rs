@@ -22,13 +22,13 @@ pub(crate) struct Spawner {
 impl Spawner {
     pub(crate) fn start(settings: &Settings) -> io::Result<Self> {
         let (requests, asked) = mpsc::channel::<Request>();
-        let (program, args) = (settings.program.clone(), settings.args.clone());
+        let (program, args, env) = (settings.program.clone(), settings.args.clone(), settings.env.clone());
         std::thread::Builder::new().name("starlark-spawner".to_owned()).spawn(move || {
             while let Ok((runtime, answer)) = asked.recv() {
                 let _inside = runtime.enter();
                 let mut command = Command::new(&program);
                 // The server's environment may hold secrets, and a child needs none of it.
-                command.args(&args).env_clear().kill_on_drop(true);
+                command.args(&args).env_clear().envs(env.iter().cloned()).kill_on_drop(true);
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 // Nobody may be waiting any more; then the child is killed with the answer.
                 drop(answer.send(command.spawn()));

@@ -68,7 +68,7 @@ fn serve() {
         broken(&message);
     }
     let link = Rc::new(RefCell::new(Link::standard()));
-    link.borrow_mut().send(&FromChild::Ready { vm_bytes: meter.vm_bytes() }, &[]);
+    link.borrow_mut().send(&meter.ready(), &[]);
     let mut child = Child { globals, source: String::new(), module: None, meter };
     loop {
         let (head, body) = link.borrow_mut().receive();

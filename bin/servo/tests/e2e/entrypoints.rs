@@ -224,6 +224,36 @@ async fn hostile_code_ends_only_its_own_run() {
     assert!(location["line"].is_u64() && location["column"].is_u64(), "{refused}");
 }
 
+/// SR-032: `memory_mb` bounds what a program of the real server may hold, whatever the server's allocator keeps in store.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_is_bounded_in_children_of_the_real_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let texts = "def main(ctx, input):\n  return {\"n\": len([\"x\" * 500000 for i in range(input.n)])}\n";
+    let lists = "def main(ctx, input):\n  return {\"n\": len([[i] for i in range(input.n)])}\n";
+    // A text has half a megabyte, a list about a hundred bytes.
+    for (name, source, memory_mb, within, beyond) in [
+        ("tiny.texts", texts, 1, 1, 200),
+        ("tiny.lists", lists, 1, 5_000, 1_000_000),
+        ("small.texts", texts, 16, 20, 200),
+        ("small.lists", lists, 16, 80_000, 1_000_000),
+        ("large.texts", texts, 128, 200, 800),
+    ] {
+        let mut document = definition(FUNCTION, name, source);
+        document["traits"]["limits"]["memory_mb"] = memory_mb.into();
+        let address = platform.deploy(&document).await;
+        // Once more in the same child: what a call has used is there for the next one.
+        for _ in 0..2 {
+            let record = platform.start(&address, "sync", json!({"n": within})).await;
+            assert_eq!(record["result"], json!({"n": within}), "{name}: {record}");
+        }
+        let record = platform.start(&address, "sync", json!({"n": beyond})).await;
+        assert_eq!(record["error"]["category"], "resource_limit", "{name}: {record}");
+        assert_eq!(record["error"]["details"], json!({"limit": "memory_mb", "value": memory_mb}), "{name}: {record}");
+    }
+}
+
 /// SR-101: as many checkpoints as the strategy says, and the same result.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn checkpoints_are_made_by_strategy() {

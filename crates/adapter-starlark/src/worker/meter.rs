@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::protocol::ChildUsage;
+use crate::protocol::{ChildUsage, FromChild};
+use crate::worker::STACK_MB;
 
 /// Files that stay open: once the child is locked down it can open none.
 #[derive(Debug)]
@@ -22,8 +23,12 @@ impl Meter {
         Ok(Self { status, clear, cpu_before: 0 })
     }
 
-    pub(crate) fn vm_bytes(&self) -> u64 {
-        number(&self.read(), "VmSize:") * 1024
+    /// How large this process is before it has seen a program, and how much of it a program could fill without asking for more.
+    pub(crate) fn ready(&self) -> FromChild {
+        let status = self.read();
+        let bytes = |name: &str| number(&status, name) * 1024;
+        let store_bytes = bytes("VmData:").saturating_sub(bytes("RssAnon:")).saturating_sub(STACK_MB * 1024 * 1024);
+        FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes }
     }
 
     /// Counts from here, and ends the process by SIGPROF after `cpu_ms` of CPU time.

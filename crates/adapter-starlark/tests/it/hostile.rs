@@ -161,6 +161,22 @@ async fn hostile_sources_are_answered_with_an_issue() {
     assert!(slow[0].message.contains("ms of CPU") || slow[0].message.contains("seconds"), "{slow:?}");
 }
 
+/// SR-032: memory that an allocator has reserved is counted by no limit, so a child with much of it runs nothing.
+#[cfg(target_env = "gnu")]
+#[tokio::test]
+async fn a_child_with_memory_in_store_is_refused() {
+    let settings = |megabytes: u32| servo_adapter_starlark::Settings {
+        env: vec![("GLIBC_TUNABLES".to_owned(), format!("glibc.malloc.top_pad={}", megabytes << 20))],
+        ..crate::support::settings()
+    };
+    let source = "def main(ctx, input):\n    return 1\n";
+    assert_eq!(World::with(settings(2)).result(source, "null").await, json!(1));
+    let failure = World::with(settings(100)).call(source, "null").await.unwrap_err();
+    let message = failure.error.error_message.unwrap_or_default();
+    assert_eq!(failure.kind, servo_adapter::FailureKind::Crashed);
+    assert!(message.contains("MB of memory in store"), "{message}");
+}
+
 #[tokio::test]
 async fn log_lines_are_bounded() {
     let world = World::new();
