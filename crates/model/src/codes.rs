@@ -29,7 +29,7 @@ codes! {
     RUN_EXISTS, 409, "A run with this id is there already";
     RUN_NOT_FOUND, 404, "No such run";
     FUNCTION_NOT_FOUND, 404, "No such function";
-    FUNCTION_IN_USE, 409, "Runs of the function have not ended";
+    FUNCTION_IN_USE, 409, "The function is needed by runs or entrypoints";
     KEY_NOT_FOUND, 404, "No such key";
     STEP_NOT_FOUND, 404, "No such step in this run";
     NOT_FOUND, 404, "Nothing is here";

@@ -21,8 +21,10 @@ pub const LABEL_CHARS_MAX: usize = 256;
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 /// Payloads above this size live in the blob table, so that scans of the log stay short.
 pub const INLINE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
-/// A stored snapshot is written when this many events have accrued since the last one.
+/// A stored snapshot is written when at least this many events have accrued since the last one.
 pub const SNAPSHOT_EVERY_EVENTS: u64 = 500;
+/// After a large snapshot more events must accrue: one for so many of its bytes. About what a small event takes in the log.
+pub const SNAPSHOT_BYTES_PER_EVENT: u64 = 512;
 pub const ARTIFACTS_PER_STEP_MAX: usize = 1_000;
 pub const PAGE_SIZE_MAX: u32 = 1_000;
 pub const PAGE_SIZE_DEFAULT: u32 = 100;

@@ -11,6 +11,7 @@ mod control;
 mod list;
 mod quota;
 mod record;
+mod referring;
 mod registry;
 mod start;
 mod timeline;
@@ -32,6 +33,7 @@ use crate::executions::{Executions, Refused};
 
 pub(crate) use begin::Begin;
 pub(crate) use record::record;
+pub use referring::Referring;
 
 /// Reads source code before it is registered.
 #[async_trait]

@@ -8,8 +8,9 @@ mod note;
 mod recorder;
 mod throttle;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::StatusCode;
+use axum::RequestExt as _;
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use servo_model::{AuditEntry, AuditOutcome, TenantId};
@@ -46,11 +47,12 @@ pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Ne
     };
     let note = Note::default();
     request.extensions_mut().insert(note.clone());
+    let object = object_in_path(&route, &mut request).await;
     let mut watched = Watched {
         app: &app,
         action: actions::of(request.method(), &route),
         note,
-        object: object_in_path(&route, request.uri().path()),
+        object,
         info: request.extensions().get::<RequestInfo>().cloned().unwrap_or_default(),
         peer: request.extensions().get::<Peer>().copied(),
         answered: false,
@@ -70,10 +72,22 @@ pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// The first parameter of the path, as it was sent.
-fn object_in_path(route: &str, path: &str) -> String {
-    let pairs = route.split('/').zip(path.split('/'));
-    pairs.filter(|(name, _)| name.starts_with('{')).map(|(_, value)| value.to_owned()).next().unwrap_or_default()
+/// The first parameter of the path, decoded: however it is spelt, it is the same object. Without the action that follows the id
+/// in some addresses of the REST API, which is no part of it.
+async fn object_in_path(route: &str, request: &mut Request) -> String {
+    let Ok(params) = request.extract_parts::<RawPathParams>().await else {
+        // Not UTF-8, and so no object: as it was sent.
+        let pairs = route.split('/').zip(request.uri().path().split('/'));
+        return pairs
+            .filter(|(name, _)| name.starts_with('{'))
+            .map(|(_, value)| value.to_owned())
+            .next()
+            .unwrap_or_default();
+    };
+    let value = params.iter().next().map_or("", |(_, value)| value);
+    let has_actions = route.starts_with(crate::failures::PREFIX) && request.method() == Method::POST;
+    let id = value.rsplit_once(':').filter(|_| has_actions).map_or(value, |(id, _)| id);
+    id.to_owned()
 }
 
 impl Watched<'_> {
@@ -105,7 +119,8 @@ impl Watched<'_> {
         let engine = self.app.runtime.engine();
         let at = engine.clock().now();
         let (actor, tenant_id, roles) = match noted.caller {
-            Some(caller) => (caller.subject, caller.tenant, caller.roles),
+            // Whose it is about, who may be another than the caller's.
+            Some(caller) => (caller.subject, noted.tenant.unwrap_or(caller.tenant), caller.roles),
             None => (String::new(), TenantId::system(), Vec::new()),
         };
         AuditEntry {

@@ -8,7 +8,7 @@ pub(super) fn for_problem(problem: &Problem) -> Option<String> {
         "RUN_EXISTS" => "`servo runs delete RUN` makes room for the file, if it is to replace the run that is there",
         "FUNCTION_NOT_FOUND" => FUNCTIONS,
         "FUNCTION_IN_USE" => {
-            "wait until the runs have ended, or stop them: `servo functions show NAME` tells how many each version has"
+            "wait until its runs have ended, or stop them (`servo functions show NAME` counts them), and disable its entrypoints"
         }
         "KEY_NOT_FOUND" => "`servo keys list` shows the keys of your tenant",
         "STEP_NOT_FOUND" => "`servo runs get RUN` shows the steps of a run",

@@ -1,13 +1,15 @@
 //! Starts the run that undoes another one. Found by the dispatch that was written with that one's end; after a crash it is found
 //! again, and the second time finds the run that the first has started.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use servo_canon::Digest;
 use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode};
 use servo_machine::{Command, ExecutionCommand};
-use servo_model::execution::Execution;
-use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, Failure};
-use servo_model::operation::{ErrorObject, OperationStatus, OperationType};
+use servo_model::execution::{Execution, Operation};
+use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, ErrorCategory, Failure};
+use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
 use servo_model::{RunState, TenantId};
 use servo_store::{DispatchRow, Fence, Scope};
 
@@ -143,14 +145,44 @@ fn undone(state: &RunState) -> Option<Undone> {
     Some(Undone { handler, subject, pin: pin.clone(), trigger, round: state.round, trace, context })
 }
 
-/// The step that failed, or the one that was open when the run was cancelled.
+/// The step that failed the run, or the one that was active when the run was cancelled or ran out of time. Whoever undoes the
+/// run goes backwards from here, so where no step is to blame it is the last that was begun: nothing is left out.
 fn failed_step(execution: &Execution) -> String {
-    let open = |status: OperationStatus| status != OperationStatus::Succeeded;
-    let steps = execution.operations().iter().rev();
-    let mut steps =
-        steps.filter(|operation| operation.operation_type != OperationType::Context && open(operation.status));
-    let found = steps.next().map(|operation| operation.name.clone().unwrap_or_else(|| operation.id.to_string()));
-    found.unwrap_or_else(|| "unknown".to_owned())
+    let steps: Vec<&Operation> = steps(execution).collect();
+    let ended = execution.head.ended.as_ref();
+    let error = ended.and_then(|ended| ended.error.as_ref());
+    let is_cut_short = ended.is_some_and(|ended| match ended.status {
+        ExecutionStatus::TimedOut | ExecutionStatus::Stopped => true,
+        _ => error.is_some_and(|error| Failure::of(error).category == ErrorCategory::Timeout),
+    });
+    let is_blamed =
+        |number: &usize| error.is_some_and(|error| is_same(steps[*number], error)) && !went_on(&steps, *number);
+    let blamed = (0..steps.len()).rev().find(is_blamed);
+    let active = || steps.iter().rposition(|step| is_cut_short && !step.status.is_terminal());
+    let last = steps.len().checked_sub(1);
+    let found = blamed.or_else(active).or(last);
+    found.map_or_else(|| "unknown".to_owned(), |number| name_of(steps[number]))
+}
+
+fn steps(execution: &Execution) -> impl Iterator<Item = &Operation> {
+    execution.operations().iter().filter(|operation| operation.operation_type != OperationType::Context)
+}
+
+fn name_of(step: &Operation) -> String {
+    step.name.clone().unwrap_or_else(|| step.id.to_string())
+}
+
+/// Whether a step has failed with this error. Handlers may wrap what a step has failed with; the message stays.
+fn is_same(step: &Operation, error: &ErrorObject) -> bool {
+    step.status.is_terminal()
+        && step.status != OperationStatus::Succeeded
+        && step.error.as_ref().is_some_and(|own| own.error_message == error.error_message)
+}
+
+/// Whether a later step was begun when this one had ended: then the run had lived through its end.
+fn went_on(steps: &[&Operation], number: usize) -> bool {
+    let ended_at = steps[number].ended_at;
+    steps[number + 1..].iter().any(|later| ended_at.is_none_or(|ended_at| later.started_at >= ended_at))
 }
 
 fn step_error(error: Option<&ErrorObject>) -> FailedStepError {
@@ -162,15 +194,17 @@ fn step_error(error: Option<&ErrorObject>) -> FailedStepError {
     }
 }
 
-/// The last checkpoint: what each step has given so far, by its name.
+/// The last checkpoint: what each step has given so far, by its name. Steps that share a name have a list, in the order in
+/// which they were begun. A result that is no JSON is given as text.
 fn snapshot(execution: &Execution) -> Map<String, Value> {
-    let done = execution.operations().iter().filter(|operation| {
-        operation.operation_type != OperationType::Context && operation.status == OperationStatus::Succeeded
-    });
-    let results = done.map(|operation| {
-        let name = operation.name.clone().unwrap_or_else(|| operation.id.to_string());
-        let value = operation.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        (name, value.unwrap_or(Value::Null))
-    });
-    results.collect()
+    let mut results: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for step in steps(execution).filter(|step| step.status == OperationStatus::Succeeded) {
+        let value = step.result.as_deref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+        results.entry(name_of(step)).or_default().push(value.unwrap_or(Value::Null));
+    }
+    let one_or_all = |mut values: Vec<Value>| match values.len() {
+        1 => values.remove(0),
+        _ => Value::Array(values),
+    };
+    results.into_iter().map(|(name, values)| (name, one_or_all(values))).collect()
 }

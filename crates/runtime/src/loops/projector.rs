@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
-use servo_model::limits::SNAPSHOT_EVERY_EVENTS;
+use servo_model::limits::{SNAPSHOT_BYTES_PER_EVENT, SNAPSHOT_EVERY_EVENTS};
 use servo_model::projection::{Offered, Projection, Resync, Resynced, detect_non_contiguous};
 use servo_model::state::Applied;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
@@ -75,7 +75,8 @@ pub struct Projector {
 #[derive(Debug)]
 struct Followed {
     projection: Projection,
-    snapshot_seq: u64,
+    /// The sequence from which on the next snapshot is stored.
+    snapshot_due: u64,
 }
 
 impl Projector {
@@ -118,7 +119,7 @@ impl Projector {
                 return self.set_aside(stored, &reason).await;
             }
         };
-        let Some(Followed { projection, mut snapshot_seq }) = self.followed(stored).await? else { return Ok(()) };
+        let Some(Followed { projection, mut snapshot_due }) = self.followed(stored).await? else { return Ok(()) };
         let (projection, offered) = projection.offer(&event);
         let (projection, findings) = match offered {
             Offered::Applied(applied) => (projection, vec![applied]),
@@ -143,12 +144,12 @@ impl Projector {
             self.engine.in_flight().cancel_run(&stored.run_id);
         }
         let state = projection.state();
-        if state.last_event_seq >= snapshot_seq + SNAPSHOT_EVERY_EVENTS {
-            snapshot_seq = self.store_snapshot(stored, state).await?;
+        if state.last_event_seq >= snapshot_due {
+            snapshot_due = self.store_snapshot(stored, state).await?;
         }
         // A resync reads to the end of the run: until the log has caught up with it, the projection is still of use.
         if !state.status.is_terminal() || stored.run_seq < state.last_event_seq {
-            self.runs.insert(stored.run_id.clone(), Followed { projection, snapshot_seq });
+            self.runs.insert(stored.run_id.clone(), Followed { projection, snapshot_due });
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Projector {
         if stored.run_seq == 1 {
             // From the beginning; what is stored of it already is written again, the same.
             let projection = Projection::new(RunState::new(run_id.clone()));
-            return Ok(Some(Followed { projection, snapshot_seq: 0 }));
+            return Ok(Some(Followed { projection, snapshot_due: SNAPSHOT_EVERY_EVENTS }));
         }
         let store = self.engine.store();
         let latest = match store.snapshot_at(&Scope::System, run_id, u64::MAX).await {
@@ -201,14 +202,14 @@ impl Projector {
             Err(servo_store::Error::NotFound) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let snapshot_seq = latest.map_or(0, |snapshot| snapshot.run_seq);
+        let snapshot_due = latest.as_ref().map_or(SNAPSHOT_EVERY_EVENTS, due_after);
         let before = store.snapshot_at(&Scope::System, run_id, stored.run_seq.saturating_sub(1)).await?;
         let state = before.and_then(|snapshot| serde_json::from_str::<RunState>(&snapshot.state).ok());
         let mut state = state.unwrap_or_else(|| RunState::new(run_id.clone()));
         if passed == Some(stored.run_seq - 1) {
             state = self.fold_before(stored, state).await?;
         }
-        Ok(Some(Followed { projection: Projection::new(state), snapshot_seq }))
+        Ok(Some(Followed { projection: Projection::new(state), snapshot_due }))
     }
 
     /// The events of a run that was passed by, up to the one before this. What cannot be read is met by the resync.
@@ -271,12 +272,14 @@ impl Projector {
         }
     }
 
+    /// Says when the next one is due.
     async fn store_snapshot(&self, stored: &StoredEvent, state: &RunState) -> Result<u64, servo_store::Error> {
         let encoded = serde_json::to_string(state)
             .map_err(|error| servo_store::Error::Corrupt { detail: format!("a state cannot be encoded: {error}") })?;
         let snapshot = StoredSnapshot { run_seq: state.last_event_seq, state: encoded };
+        let due = due_after(&snapshot);
         self.engine.store().put_snapshot(&stored.run_id, &stored.tenant, snapshot).await?;
-        Ok(state.last_event_seq)
+        Ok(due)
     }
 
     async fn raise(&self, code: AlertCode, stored: &StoredEvent, message: String) -> Result<(), servo_store::Error> {
@@ -304,6 +307,14 @@ impl Projector {
         }
         Ok(())
     }
+}
+
+/// When the snapshot after this one is due. A large one is followed by as much log as it is large, so that the snapshots of a
+/// run together, none of which is ever removed alone, are not much larger than its log. It follows from what is stored: a
+/// projector that begins anew stores the same ones.
+fn due_after(snapshot: &StoredSnapshot) -> u64 {
+    let events = snapshot.state.len() as u64 / SNAPSHOT_BYTES_PER_EVENT;
+    snapshot.run_seq.saturating_add(events.max(SNAPSHOT_EVERY_EVENTS))
 }
 
 /// The first place where sequences do not follow each other.

@@ -40,15 +40,16 @@ impl Executions {
         let traits = &definition.traits;
         let invalid = |invalid: servo_model::Invalid| Refused::invalid(invalid.to_string());
         // What an entrypoint refers to is pinned as well: its newest version now.
-        let (function, version, durable, function_digest) = match loaded.refers_to() {
+        let (function, version, durable, timeout_seconds, function_digest) = match loaded.refers_to() {
             Some(reference) => {
                 let function = self.resolve(&loaded.tenant, reference, None).await?;
                 let (name, version) = (function.name.to_string(), function.version.to_string());
-                (name, version, function.spec.durable, Some(function.digest))
+                let spec = function.spec;
+                (name, version, spec.durable, spec.execution_timeout_seconds, Some(function.digest))
             }
             None => {
                 let workflow = loaded.kind == EntrypointType::Workflow;
-                (loaded.id.clone(), definition.version.clone(), workflow, None)
+                (loaded.id.clone(), definition.version.clone(), workflow, EXECUTION_SECONDS_MAX, None)
             }
         };
         let pin = pin::of(&loaded.entrypoint, begin.mode, &begin.correlation_id, begin.dead_letter_grace_seconds);
@@ -64,7 +65,7 @@ impl Executions {
                 // Called by its id, which the engine fills in.
                 name: String::new(),
                 durable,
-                timeout_seconds: EXECUTION_SECONDS_MAX,
+                timeout_seconds,
                 invocation_timeout_seconds: traits.limits.timeout_seconds.min(begin.seconds_max).max(1),
                 tenant_id: None,
                 trace: Some(begin.trace.unwrap_or_else(|| self.engine().ids().traceparent())),

@@ -146,7 +146,10 @@ impl Teller {
             B::RunDeadLettered(body) => line.with(T::DeadLettered, None, Some(body.reason.clone()), Map::new()),
             _ => {}
         }
+        let has_ended = self.state.execution.as_ref().is_some_and(|execution| execution.head.ended.is_some());
         match (before, status) {
+            // A run that ends while it waits is not suspended any more, and yet does not go on.
+            (InvocationStatus::Suspended, _) if has_ended => {}
             (InvocationStatus::Suspended, InvocationStatus::Running | InvocationStatus::Queued) => line.put(T::Resumed),
             (InvocationStatus::Queued | InvocationStatus::Running, InvocationStatus::Suspended) => {
                 line.put(T::Suspended)

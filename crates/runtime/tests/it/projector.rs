@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use servo_canon::Digest;
 use servo_model::alert::{AlertCode, Severity};
 use servo_model::event::{EventBody, StepStarted, idempotency_key};
+use servo_model::operation::OperationAction;
 use servo_model::{EventId, RunId, RunSnapshot, RunState, RunStatus, StepId, StepStatus, TenantId};
 use servo_runtime::loops::projector::Projector;
 use servo_runtime::transfer::RunFile;
@@ -16,6 +17,7 @@ use servo_sim::faults::{RandomFaults, Scripted};
 use servo_store::log::StoredSnapshot;
 use servo_store::{Append, Expected, LogStore, NewEvent, Scope, StreamAppend};
 
+use crate::executions::handler;
 use crate::world::World;
 
 fn projected(world: &World) {
@@ -178,6 +180,43 @@ fn a_long_run_is_loaded_from_its_snapshot() {
     world.block_on(async move { memory.put_snapshot(&id, &TenantId::default_tenant(), snapshot).await }).unwrap();
     let third = world.node();
     assert_eq!(world.snapshot(&third, &run_id), world.snapshot(&node, &run_id));
+}
+
+/// ES-047: the snapshots of a run whose state grows with every event are together not much larger than its log.
+#[test]
+fn snapshots_grow_as_the_log_does() {
+    let (world, functions) = handler::Scripted::world(11);
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "grows", |invocation| async move {
+        for batch in 0..30 {
+            let steps = (0..100).flat_map(|number| {
+                let id = format!("s{batch}-{number}");
+                let mut end = handler::step(&id, OperationAction::Succeed);
+                end.payload = Some(json!("x".repeat(1_000)).to_string());
+                [handler::step(&id, OperationAction::Start), end]
+            });
+            invocation.checkpoint(steps.collect()).await.unwrap();
+        }
+        handler::succeeded("{}")
+    });
+    let run_id = handler::start(&world, &node, "grows", None, "{}").unwrap().run_id;
+    handler::wait(&world, &node, &run_id);
+    projected(&world);
+    let (memory, id) = (world.cluster.memory.clone(), run_id.clone());
+    let (stored, bytes) = world.block_on(async move {
+        let (mut stored, mut bytes, mut seq_max) = (Vec::new(), 0, u64::MAX);
+        while let Some(snapshot) = memory.snapshot_at(&Scope::System, &id, seq_max).await.unwrap() {
+            seq_max = snapshot.run_seq - 1;
+            stored.push(snapshot.run_seq);
+            bytes += snapshot.state.len();
+        }
+        (stored, bytes)
+    });
+    assert_eq!(stored.last(), Some(&500), "{stored:?}");
+    assert!(stored.len() > 1, "{stored:?}");
+    let log: usize = world.events(&run_id).iter().map(|event| event.body.encode().len()).sum();
+    assert!(bytes < log * 3 / 2, "{bytes} bytes of snapshots at {stored:?}, {log} of log");
 }
 
 /// ES-048: killed anywhere, it reaches the same place, the same snapshots and the same findings.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use servo_model::SecurityContext;
+use servo_model::{SecurityContext, TenantId};
 
 /// Travels with a request. Clones are the same note.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +12,7 @@ pub(crate) struct Note(Arc<Mutex<Noted>>);
 pub(super) struct Noted {
     pub caller: Option<SecurityContext>,
     pub object: Option<String>,
+    pub tenant: Option<TenantId>,
     pub action: Option<&'static str>,
     pub unchanged: bool,
 }
@@ -32,6 +33,12 @@ impl Note {
     /// What it is about, where the path does not say or says it otherwise.
     pub(crate) fn object(&self, id: &str) {
         self.change(|noted| noted.object = Some(id.to_owned()));
+    }
+
+    /// The tenant that has the object, where it need not be the caller's: its admins see what was done there. Only said of
+    /// callers who reach that tenant, so that nobody writes into the log of others.
+    pub(crate) fn tenant(&self, tenant: &TenantId) {
+        self.change(|noted| noted.tenant = Some(tenant.clone()));
     }
 
     /// A finer name than the route's: one address may take several kinds of action.

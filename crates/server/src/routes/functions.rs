@@ -13,7 +13,7 @@ use servo_wire::v1::{
 
 use super::scope;
 use crate::app::App;
-use crate::auth::{Developer, Operator, Viewer};
+use crate::auth::{Caller, Developer, Operator, Viewer};
 use crate::body::Json;
 use crate::error::{Answer, ApiError};
 use crate::params::{Params, RunPath};
@@ -139,7 +139,25 @@ pub(crate) async fn version(
     Ok(Body(FunctionItem { worker_address, ..item }))
 }
 
-/// Only a function that no run needs any more.
+/// Only what no entrypoint that can be called refers to: its starts would fail from then on.
+async fn expect_unneeded(app: &App, principal: &Caller, name: &FunctionName, alias: Option<&AliasName>) -> Answer<()> {
+    let (tenant, subject) = (&principal.tenant, &principal.subject);
+    let found = app.runtime.executions().referring(tenant, subject, name, alias).await?;
+    if found.count == 0 {
+        return Ok(());
+    }
+    let shown = alias.map_or_else(|| name.to_string(), |alias| format!("{name}:{alias}"));
+    let others = match found.count - found.named.len() {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let named: Vec<String> = found.named.iter().map(|address| format!("`{address}`")).collect();
+    let named = if named.is_empty() { "entrypoints of others".to_owned() } else { named.join(", ") + &others };
+    let detail = format!("`{shown}` is needed by {named}; disable what needs it first");
+    Err(ApiError::new(codes::FUNCTION_IN_USE).detail(detail))
+}
+
+/// Only a function that no run and no entrypoint needs any more.
 pub(crate) async fn remove(
     State(app): State<App>,
     Developer(principal): Developer,
@@ -151,6 +169,7 @@ pub(crate) async fn remove(
         let detail = format!("{open} runs of `{name}` have not ended; stop them, or wait until they have");
         return Err(ApiError::new(codes::FUNCTION_IN_USE).detail(detail));
     }
+    expect_unneeded(&app, &principal, &name, None).await?;
     store.remove_function(&principal.tenant, &name).await.map_err(|error| match error {
         servo_store::Error::NotFound => not_found(&name),
         other => other.into(),
@@ -186,6 +205,7 @@ pub(crate) async fn remove_alias(
     Path(path): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let (name, alias) = alias_path(path)?;
+    expect_unneeded(&app, &principal, &name, Some(&alias)).await?;
     let removed = app.runtime.engine().store().remove_alias(&principal.tenant, &name, &alias).await;
     removed.map_err(|error| match error {
         servo_store::Error::NotFound => not_found(&name),

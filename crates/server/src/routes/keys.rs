@@ -51,6 +51,7 @@ pub(crate) async fn create(
     if tenant != principal.tenant && !principal.allows(Role::PlatformAdmin) {
         return Err(ApiError::forbidden("keys of other tenants need the role platform-admin"));
     }
+    principal.audit.tenant(&tenant);
     expect_no_more(&principal, &request.roles)?;
     let new = NewKey {
         tenant,
@@ -134,6 +135,7 @@ pub(crate) async fn revoke(
     let scope = if principal.allows(Role::PlatformAdmin) { Scope::System } else { scope(&principal) };
     let engine = app.runtime.engine();
     let row = engine.store().get_key(&scope, &id).await?.ok_or_else(not_found)?;
+    principal.audit.tenant(&row.tenant);
     expect_no_more(&principal, &row.roles)?;
     let now = engine.clock().now();
     let row = app.keys.revoke(&scope, &id, now).await.map_err(|error| match error {

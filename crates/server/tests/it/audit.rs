@@ -199,11 +199,47 @@ async fn every_refusal_leaves_an_entry() {
         assert_eq!((found.tenant_id.as_str(), found.actor.as_str()), ("globex", key.as_str()));
         assert!(!matches!(found.action.as_str(), "read" | "undeclared"), "{method} {path}: {}", found.action);
         if path.contains("{id}") {
-            assert!(target.contains(&found.object_id) && !found.object_id.is_empty());
+            let id = if path.starts_with("/v1/keys") { "key_1" } else { "inv_1" };
+            assert_eq!(found.object_id, id, "{method} {path}");
         }
         refusals += 1;
     }
     assert!(refusals >= 20, "{refusals}");
+}
+
+/// SR-531: refusals are found by their object, however its address was spelt.
+#[tokio::test]
+async fn an_object_has_one_name() {
+    let server = server().await;
+    let paths = ["/invocations/inv_1:control", "/invocations/inv_1:signal", "/invocations/inv%5F1%3Acontrol"];
+    for (index, path) in paths.into_iter().enumerate() {
+        let correlation = format!("spelt-{index}");
+        let target = format!("{SERVERLESS}{path}");
+        assert_eq!(send(&server, ("POST", &target), "acme-viewer", &correlation, None).await.status, 403);
+        entry(&server, &correlation).await;
+    }
+    let found = server.send(Method::GET, "/v1/audit?object=inv_1&outcome=denied", "acme-admin", None).await;
+    assert_eq!(found.json["items"].as_array().unwrap().len(), paths.len(), "{}", found.text);
+}
+
+/// SR-531: what is done with a tenant's key is in that tenant's log, whoever did it; what is refused to a stranger is not.
+#[tokio::test]
+async fn a_tenant_sees_what_others_did_with_its_keys() {
+    let server = server().await;
+    let key = json!({"name": "k", "roles": ["viewer"], "tenantId": "acme"});
+    let made = send(&server, ("POST", "/v1/keys"), "globex-platform-admin", "made", Some(&key)).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/v1/keys/{}", made.json["id"].as_str().unwrap());
+    assert_eq!(send(&server, ("DELETE", &path), "globex-admin", "refused", None).await.status, 404);
+    assert_eq!(send(&server, ("POST", "/v1/keys"), "globex-admin", "denied", Some(&key)).await.status, 403);
+    assert_eq!(send(&server, ("DELETE", &path), "globex-platform-admin", "revoked", None).await.status, 200);
+    for (correlation, tenant) in [("made", "acme"), ("refused", "globex"), ("denied", "globex"), ("revoked", "acme")] {
+        let found = entry(&server, correlation).await;
+        assert_eq!(found.tenant_id.as_str(), tenant, "{correlation}");
+        assert!(found.actor.starts_with("globex-"), "{correlation}: {}", found.actor);
+    }
+    let seen = server.send(Method::GET, "/v1/audit?action=key.revoke", "acme-admin", None).await;
+    assert_eq!(seen.json["items"][0]["actor"], "globex-platform-admin", "{}", seen.text);
 }
 
 /// SR-538, S16: requests without credentials are counted, one by one or together, and fill nothing.

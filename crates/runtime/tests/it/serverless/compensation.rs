@@ -1,6 +1,7 @@
 //! Runs that are undone.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use servo_adapter::{FailureKind, HandlerFailure};
@@ -98,6 +99,78 @@ fn a_failed_workflow_is_undone() {
     assert!(told.ends_with(&ends), "{told:?}");
 }
 
+/// What a handler is told of a workflow that makes these updates, one checkpoint each, and fails with this message.
+fn told_of(seed: u64, updates: &[OperationUpdate], message: &'static str) -> CompensationContext {
+    let bed = Bed::new(seed);
+    let (undo, seen) = handler(&bed, "rollback", true);
+    let updates = updates.to_vec();
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "process",
+        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = undo.into(),
+        move |invocation| {
+            let updates = updates.clone();
+            async move {
+                for update in updates {
+                    invocation.checkpoint(vec![update]).await.unwrap();
+                    invocation.executions.engine().clock().sleep(Duration::from_millis(1)).await;
+                }
+                failed(message)
+            }
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Compensated);
+    let context = seen.lock().unwrap()[0].clone();
+    serde_json::from_value(context).unwrap()
+}
+
+/// SR-111: steps that share a name have all their results in the context, in order; text that is no JSON stays text.
+#[test]
+fn the_snapshot_loses_no_result() {
+    let done = |id: &str, name: &str, result: &str| {
+        let mut update = named(id, name, A::Succeed);
+        update.payload = Some(result.to_owned());
+        [named(id, name, A::Start), update]
+    };
+    let updates = [
+        done("a", "charge", r#"{"txn":"a"}"#),
+        done("b", "reserve", "[1,2]"),
+        done("c", "charge", r#"{"txn":"c"}"#),
+        done("d", "charge", "null"),
+        done("e", "label", "not json"),
+    ];
+    let context = told_of(29, &updates.concat(), "no stock");
+    let expected = json!({
+        "charge": [{"txn": "a"}, {"txn": "c"}, null],
+        "reserve": [1, 2],
+        "label": "not json",
+    });
+    assert_eq!(Value::Object(context.workflow_state_snapshot), expected);
+}
+
+/// SR-108: a failure that the workflow has lived through is not what has failed it; where no step has, it is the last begun.
+#[test]
+fn the_failed_step_is_the_one_that_failed_the_run() {
+    let done = |name: &str| vec![named(name, name, A::Start), named(name, name, A::Succeed)];
+    let fails = |name: &str| vec![named(name, name, A::Start), named(name, name, A::Fail)];
+    let open = |name: &str| vec![named(name, name, A::Start)];
+    let rows: [(Vec<Vec<OperationUpdate>>, &str, &str); 7] = [
+        (vec![done("a"), fails("b")], "no stock", "b"),
+        (vec![fails("try"), done("use"), done("charge")], "customer vanished", "charge"),
+        (vec![fails("try"), done("charge")], "no stock", "charge"),
+        (vec![done("a"), fails("try")], "wrapped in another error", "try"),
+        (vec![fails("try"), done("a"), open("ship")], "crashed", "ship"),
+        // Side by side: `late` was begun before `bad` had failed.
+        (vec![open("bad"), open("late"), vec![named("bad", "bad", A::Fail)]], "no stock", "bad"),
+        (vec![], "no stock", "unknown"),
+    ];
+    for (number, (updates, message, expected)) in rows.into_iter().enumerate() {
+        let context = told_of(30, &updates.concat(), message);
+        assert_eq!(context.failed_step_id, expected, "row {number}");
+    }
+}
+
 /// SR-119, SR-139, SR-185: a handler that fails, or cannot be called any more, leaves a dead letter.
 #[test]
 fn what_cannot_be_undone_is_a_dead_letter() {
@@ -121,7 +194,7 @@ fn what_cannot_be_undone_is_a_dead_letter() {
     }
 }
 
-/// SR-106, SR-109, SR-112, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
+/// SR-106, SR-108, SR-109, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
 #[test]
 fn a_cancelled_workflow_is_undone_by_its_own_handler() {
     let bed = Bed::new(23);
@@ -133,7 +206,8 @@ fn a_cancelled_workflow_is_undone_by_its_own_handler() {
         |invocation| async move {
             let mut wait = OperationUpdate::new("w", OperationType::Wait, A::Start);
             wait.wait_options = Some(WaitOptions { wait_seconds: Some(3_600) });
-            invocation.checkpoint(vec![wait]).await.unwrap();
+            let after = vec![wait, named("n", "note", A::Start), named("n", "note", A::Succeed)];
+            invocation.checkpoint(after).await.unwrap();
             pending()
         },
     );
@@ -144,7 +218,8 @@ fn a_cancelled_workflow_is_undone_by_its_own_handler() {
     let context = seen.lock().unwrap()[0].clone();
     assert_eq!(context["trigger"], "cancellation");
     assert!(context.get("failed_step_error").is_none());
-    assert_eq!(context["workflow_state_snapshot"], json!({}));
+    assert_eq!(context["failed_step_id"], "w", "what was active, whatever was begun later");
+    assert_eq!(context["workflow_state_snapshot"], json!({"note": 1}));
 }
 
 /// SR-115, SR-116, SR-117, SR-118: handlers are there, active, and take the context.
@@ -219,15 +294,15 @@ fn nothing_is_undone_without_a_handler() {
     let hanging = bed.start(&address, json!({"do": "hang"})).unwrap().record.invocation_id;
     bed.until(&hanging, S::Running);
     assert_eq!(bed.control(&hanging, Action::Cancel).unwrap().status, S::Canceled);
-    bed.world.pass(std::time::Duration::from_secs(5));
+    bed.world.pass(Duration::from_secs(5));
     for (id, status) in [(failing, S::Failed), (hanging, S::Canceled)] {
         assert_eq!(bed.get(&id).status, status);
         assert!(!bed.timeline(&id).contains(&T::CompensationStarted));
     }
 }
 
-/// SR-099, SR-104, SR-113, SR-120: a handler of either kind is a run like any other, with a record of its own; a run without
-/// input has an empty one in the context.
+/// SR-099, SR-104, SR-112, SR-113, SR-120: a handler of either kind is a run like any other, with a record of its own; a run
+/// without input or checkpoint has empty ones in the context.
 #[test]
 fn a_handler_of_either_kind_is_a_run_of_its_own() {
     let bed = Bed::new(27);
@@ -265,6 +340,7 @@ fn a_handler_of_either_kind_is_a_run_of_its_own() {
         assert_ne!(found[0].invocation_id, id);
         assert_eq!((found[0].entrypoint_id.as_str(), found[0].status), (undo.as_str(), S::Succeeded));
         let context: CompensationContext = serde_json::from_value(found[0].params.clone()).unwrap();
+        assert!(context.workflow_state_snapshot.is_empty());
         assert_eq!(Value::Object(context.invocation_metadata.original_input), json!({}));
         assert!(before <= context.timestamp && context.timestamp <= bed.world.now());
     }

@@ -9,8 +9,9 @@ use serde_json::json;
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_entrypoint::{
     InvocationControlAction as Action, InvocationRecord, InvocationStatus as S, RuntimeErrorCategory,
-    ServerlessRuntime as _, errors,
+    ServerlessRuntime as _, TimelineEventType as T, errors,
 };
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::invocation::Failure;
 use tokio::sync::Notify;
 
@@ -36,6 +37,45 @@ fn no_two_runs_have_one_id() {
         assert!(seen.insert(engine.ids().run_id(now).to_string()));
     }
     assert!(seen.iter().all(|id| id.starts_with("inv_") && !id.contains("default")));
+}
+
+/// SR-247, SR-248: a run that is cancelled while its code runs is billed up to there.
+#[test]
+fn what_was_cut_short_is_billed() {
+    let bed = Bed::new(96);
+    let address = bed.function("long", |_| std::future::pending());
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Running);
+    bed.world.pass(Duration::from_secs(3));
+    let metrics = bed.control(&id, Action::Cancel).unwrap().observability.metrics;
+    assert!(metrics.billed_duration_ms >= Some(3_000), "{metrics:?}");
+    assert_eq!(metrics.billed_duration_ms, metrics.duration_ms);
+    // What comes of its code later changes nothing.
+    bed.world.pass(Duration::from_secs(60));
+    assert_eq!(bed.get(&id).observability.metrics, metrics);
+}
+
+/// SR-133, SR-180: a function's own limit of time holds however it is started; a run that reaches it while it waits fails
+/// without going on.
+#[test]
+fn the_time_of_a_function_holds_for_its_entrypoints() {
+    let bed = Bed::new(97);
+    let address = bed.waits_for_go("brief");
+    let mut spec = FunctionSpec::new(Reach::InProcess);
+    spec.execution_timeout_seconds = 3_600;
+    bed.functions.define_as(&bed.world, "brief", &spec, |invocation| async move {
+        invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+        pending()
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    bed.world.pass(Duration::from_secs(3_590));
+    assert_eq!(bed.get(&id).status, S::Suspended);
+    bed.world.pass(Duration::from_secs(20));
+    let record = bed.get(&id);
+    assert_eq!((record.status, record.error.unwrap().error_type_id.as_str()), (S::Failed, errors::TIMEOUT));
+    let told = bed.told(&id);
+    assert!(told.ends_with(&[(T::Suspended, S::Suspended), (T::Failed, S::Failed)]), "{told:?}");
 }
 
 /// SR-253: the latest suspension stays, an end is told once and not moved, and a retry begins anew.

@@ -84,6 +84,8 @@ fn a_workflow_is_suspended_resumed_and_cancelled() {
     let cancelled = bed.control(&id, Action::Cancel).unwrap();
     assert_eq!(cancelled.status, S::Canceled);
     assert_eq!(cancelled.error.unwrap().category, RuntimeErrorCategory::Canceled);
+    let told = bed.told(&id);
+    assert!(told.ends_with(&[(T::Suspended, S::Suspended), (T::Canceled, S::Canceled)]), "{told:?}");
     for action in [Action::Cancel, Action::Resume, Action::Retry, Action::Replay] {
         assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT);
     }

@@ -207,3 +207,29 @@ crate::backend::on_every_store! {
     an_address_is_registered_once,
     entrypoints_are_listed,
 }
+
+/// A function or alias that an entrypoint needs is not removed under it; once the entrypoint is disabled, it is.
+#[tokio::test]
+async fn what_an_entrypoint_needs_is_not_removed() {
+    let api = Api::start().await;
+    let put = json!({"version": 1});
+    assert_eq!(api.server.send(Method::PUT, "/v1/functions/durable/aliases/live", "", Some(&put)).await.status, 200);
+    let mut flow = definition(WORKFLOW);
+    flow["implementation"]["adapter_ref"]["definition_id"] = "durable:live".into();
+    let (echo, flow) = (api.activate(&definition(FUNCTION)).await, api.activate(&flow).await);
+    let remove = async |path: &str| api.server.send(Method::DELETE, &format!("/v1/functions/{path}"), "", None).await;
+    for (path, address) in [("plain", FUNCTION), ("durable", WORKFLOW), ("durable/aliases/live", WORKFLOW)] {
+        let answer = remove(path).await;
+        answer.is_problem("FUNCTION_IN_USE");
+        assert_eq!(answer.status, 409, "{path}");
+        assert!(answer.text.contains(address), "{path}: {}", answer.text);
+    }
+    assert_eq!(api.act(&echo, "deprecate").await.status, 200);
+    assert_eq!(remove("plain").await.status, 409, "it can still be called");
+    for id in [&echo, &flow] {
+        assert_eq!(api.act(id, "disable").await.status, 200);
+    }
+    for path in ["plain", "durable/aliases/live", "durable"] {
+        assert_eq!(remove(path).await.status, 204, "{path}");
+    }
+}
