@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use servo_entrypoint::access::{Access, AccessControl};
 use servo_entrypoint::{
-    EntrypointListFilter, EntrypointStatusAction, OwnerRef, RestRuntime as _, ServerlessRuntime as _, errors,
+    EntrypointListFilter, EntrypointStatusAction, OwnerRef, OwnerType, RestRuntime as _, ServerlessRuntime as _, errors,
 };
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, Role, SecurityContext, TenantId};
@@ -65,6 +65,39 @@ fn a_private_entrypoint_is_its_owners() {
         });
         assert_eq!(listed, usize::from(sees));
     }
+}
+
+/// SR-012, SR-353: a draft is replaced with its owner, and the new one decides who sees it. Its tenant stays.
+#[test]
+fn a_new_owner_is_the_one_that_counts() {
+    let bed = Bed::new(67);
+    put_function(&bed, &TenantId::default_tenant());
+    let address = bed.register(&owned("tenant", "default", "default")).unwrap().entrypoint_id;
+    let put = |ctx: SecurityContext, document: Value| {
+        let address = address.clone();
+        bed.run(|serverless| async move { serverless.update_document(&ctx, &address, document).await })
+    };
+    let found = |ctx: SecurityContext, owner_type: OwnerType| {
+        let address = address.clone();
+        let filter = EntrypointListFilter { owner_type: Some(owner_type), ..EntrypointListFilter::default() };
+        bed.run(|serverless| async move {
+            let listed = serverless.list_entrypoints(&ctx, filter).await.unwrap().len();
+            (serverless.get_entrypoint(&ctx, &address).await.is_ok(), listed)
+        })
+    };
+    let bob = || caller("bob", "default");
+    assert_eq!(found(bob(), OwnerType::Tenant), (true, 1));
+    let changed = put(me(), owned("user", "ada", "default")).unwrap();
+    assert_eq!(changed.definition.owner.owner_type, OwnerType::User);
+    assert_eq!((found(me(), OwnerType::User), found(me(), OwnerType::Tenant)), ((true, 1), (true, 0)));
+    assert_eq!(found(bob(), OwnerType::User), (false, 0), "private from now on");
+    assert_eq!(put(bob(), owned("tenant", "default", "default")).unwrap_err().error_type_id, errors::NOT_FOUND);
+    for moved in [owned("tenant", "other", "other"), owned("system", "p", "default")] {
+        let refused = put(platform(), moved).unwrap_err();
+        assert_eq!(refused.details["issues"][0]["location"]["path"], "$.owner.tenant_id", "{refused:?}");
+    }
+    put(me(), owned("tenant", "default", "default")).unwrap();
+    assert_eq!(found(bob(), OwnerType::Tenant), (true, 1));
 }
 
 /// SR-014, SR-017: the platform registers for itself and for others, over functions of whose it is.
