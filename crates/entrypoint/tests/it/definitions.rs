@@ -90,6 +90,10 @@ fn every_fault_is_named_at_its_place() {
     put("/title", json!(1), "$.title schema_mismatch");
     put("/owner/owner_type", json!("group"), "$.owner.owner_type invalid_value");
     put("/owner/id", json!(1), "$.owner.id schema_mismatch");
+    put("/owner/id", json!("i".repeat(257)), "$.owner.id limit_exceeded");
+    put("/owner/id", json!("a\0"), "$.owner.id invalid_value");
+    put("/title", json!("a\0b"), "$.title invalid_value");
+    put("/tags", json!(["a", "\0"]), "$.tags[1] invalid_value");
     put("/schema/params", json!(true), "$.schema.params schema_mismatch");
     put("/schema/returns", json!([]), "$.schema.returns schema_mismatch");
     put("/schema/errors", json!(["foo"]), "$.schema.errors[0] invalid_format");
@@ -447,6 +451,11 @@ fn a_definition_belongs_to_the_caller() {
     assert_eq!(refused(&world, &other), errors::FORBIDDEN, "of which of the two?");
     assert_eq!(world.check(&owner).unwrap().entrypoint.definition.tenant_id, "t_other");
     assert!(world.check(&system).is_ok() && world.check(&private("somebody-else")).is_ok());
+    for none in [String::new(), "not a tenant!".to_owned(), "t".repeat(5_000)] {
+        let document = with(minimal(), "/owner/tenant_id", json!(none));
+        let faults = ["$.owner.tenant_id invalid_format", "$.tenant_id invalid_format"];
+        assert_eq!(world.faults(&document), faults, "{none:.20}");
+    }
     world.policy.enabled = false;
     assert_eq!(refused(&world, &minimal()), errors::FORBIDDEN);
 }

@@ -107,10 +107,11 @@ async fn a_definition_is_validated_the_same_way_everywhere() {
     wrong["traits"]["limits"]["timeout_seconds"] = json!(0);
     wrong["traits"]["invocation"]["default"] = json!("never");
     wrong["title"] = json!(7);
+    wrong["tags"] = json!(["\0"]);
     let (posted, checked) = (api.post("/entrypoints", &wrong).await, api.post("/entrypoints:validate", &wrong).await);
     for answer in [&posted, &checked] {
         refused(answer, 422, "validation");
-        for path in ["$.traits.limits.timeout_seconds", "$.traits.invocation.default", "$.title"] {
+        for path in ["$.traits.limits.timeout_seconds", "$.traits.invocation.default", "$.title", "$.tags[0]"] {
             assert!(paths(answer).contains(&path), "{path}: {}", answer.text);
         }
     }
