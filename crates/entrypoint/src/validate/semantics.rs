@@ -7,7 +7,7 @@ use servo_model::limits::{INTEGER_MAX, LABEL_CHARS_MAX, TEXT_CHARS_MAX, fits};
 
 use super::issue::{Place, join};
 use super::suggest::nearest;
-use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds};
+use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds, payload};
 use crate::gts;
 use crate::types::ValidationIssue;
 
@@ -18,6 +18,7 @@ pub(super) fn check(
     issues: &mut Vec<ValidationIssue>,
 ) -> CompiledEntrypoint {
     adapter(all, document, issues);
+    payload::check(document, issues);
     modes(document, issues);
     rate_limit(all, document, issues);
     sizes(document, issues);
