@@ -10,7 +10,7 @@ use servo_entrypoint::{
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{Permission, RunId, SecurityContext, TenantId, Timestamp};
 use servo_store::RunRow;
-use servo_store::entrypoints::EntrypointQuery;
+use servo_store::entrypoints::{ARCHIVED, EntrypointQuery};
 use servo_store::runs::{CompareOp, RunField, RunFilter, RunOrder, RunQuery, RunValue};
 
 use super::{Answer, Serverless, engine_error, store_error};
@@ -103,7 +103,7 @@ impl Serverless {
         );
         // Before anything is read: a wrong cursor costs nothing.
         let place = self.place(ctx, &what, &filter.page)?;
-        let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.names("status"));
+        let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.asks_for("status", ARCHIVED));
         let mut query = EntrypointQuery {
             statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
             exclude_archived: filter.status.is_none() && !asks_archived,

@@ -194,6 +194,20 @@ async fn entrypoints_are_listed() {
         assert_eq!(answer.json["items"].as_array().map(Vec::len), Some(count), "{query}: {}", answer.text);
         assert_eq!(answer.json["page_info"]["has_more"], json!(false));
     }
+    // SR-216: an archived one is shown to who asks for such.
+    let archived = api.activate(&definition(&FUNCTION.replace("echo.v1", "echo.v3"))).await;
+    for action in ["disable", "archive"] {
+        assert_eq!(api.act(&archived, action).await.status, 200);
+    }
+    for (filter, count) in [
+        ("status ne 'active'", 1),
+        ("status eq 'draft' or title eq 'Echo'", 3),
+        ("status eq 'archived'", 1),
+        ("status in ('archived','draft')", 2),
+    ] {
+        let answer = api.get(&format!("/entrypoints?%24filter={}", filter.replace(' ', "%20"))).await;
+        assert_eq!(answer.json["items"].as_array().map(Vec::len), Some(count), "{filter}: {}", answer.text);
+    }
     let ordered = api.get("/entrypoints?%24orderby=entrypoint_id%20desc").await.json;
     let addresses: Vec<&Value> =
         ordered["items"].as_array().unwrap().iter().map(|item| &item["entrypoint_id"]).collect();
