@@ -14,6 +14,7 @@ mod record;
 mod registry;
 mod start;
 mod timeline;
+mod visible;
 
 use std::sync::Arc;
 use std::time::Duration;

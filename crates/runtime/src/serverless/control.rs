@@ -57,6 +57,7 @@ impl Serverless {
         };
         let found = self.engine().view(&Self::scope(ctx), &run_id, look).await.map_err(engine_error)?;
         let (earlier, kind, entrypoint) = found.ok_or_else(no_invocation)?;
+        self.check_run_of(ctx, &entrypoint).await?;
         let redriven = redrive == Redrive::Yes && *action == Action::Retry && control::may_redrive(earlier.status);
         if !redriven {
             control::check(action, earlier.status, kind)?;
@@ -190,7 +191,7 @@ impl Serverless {
         match id {
             Ok(signal_id) if issues.is_empty() => {
                 // Whose run it is, and that it is an invocation, before anything is recorded.
-                self.read(&Self::scope(ctx), &run_id).await?;
+                self.check_run(ctx, &run_id).await?;
                 let kind = SignalKind::Message { name: signal.name, payload: Some(payload) };
                 self.send(ctx, &run_id, signal_id, kind).await
             }
