@@ -8,6 +8,7 @@ mod handlers;
 mod issue;
 mod limits;
 mod outline;
+mod payload;
 pub mod requests;
 mod semantics;
 mod suggest;

@@ -15,6 +15,7 @@ mod referring;
 mod registry;
 mod start;
 mod timeline;
+mod visible;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,6 +157,8 @@ fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
         servo_store::Error::Limit { what, limit } => {
             errors::bad_request(format!("{what} is over its limit of {limit}"))
         }
+        // What is stored and asked for comes from callers.
+        servo_store::Error::Invalid { reason, .. } => errors::bad_request(reason),
         other => internal(&other),
     }
 }
@@ -169,6 +172,8 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
             errors::with_wait(failure, retry_after.as_secs().max(1))
         }
         Error::Store(servo_store::Error::NotFound) => no_invocation(),
+        // What the engine writes is its own.
+        Error::Store(error @ servo_store::Error::Invalid { .. }) => internal(&error),
         Error::Store(error) => store_error(error),
         other => internal(&other),
     }

@@ -74,14 +74,12 @@ impl EntrypointRow {
         check_texts("entrypoint", texts.map(String::as_str))
     }
 
-    /// This row with what a change may change, one revision on. Id, tenant, owner and first moment stay.
+    /// This row with what a change may change, one revision on. Id, tenant and first moment stay.
     #[must_use]
     pub fn changed(&self, row: EntrypointRow) -> EntrypointRow {
         EntrypointRow {
             id: self.id.clone(),
             tenant: self.tenant.clone(),
-            owner_type: self.owner_type.clone(),
-            owner_id: self.owner_id.clone(),
             created_at: self.created_at,
             revision: self.revision + 1,
             ..row
@@ -216,7 +214,7 @@ pub trait EntrypointStore: Send + Sync {
     async fn find_entrypoint(&self, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>>;
 
     /// Changes an entrypoint of the row's tenant that is still at the row's revision, and answers with it one revision
-    /// on. Its owner and first moment stay. `RevisionMoved` if somebody was faster, `NotFound` if the tenant has no such
+    /// on. Its first moment stays. `RevisionMoved` if somebody was faster, `NotFound` if the tenant has no such
     /// entrypoint, `EntrypointExists` if a new address is taken.
     async fn update_entrypoint(&self, row: EntrypointRow) -> Result<EntrypointRow>;
 

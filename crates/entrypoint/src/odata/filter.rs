@@ -100,15 +100,6 @@ impl Filter {
             Filter::Not(inner) => inner.asks(name, value, !wanted),
         }
     }
-
-    /// Whether some comparison is about this field.
-    pub fn names(&self, name: &str) -> bool {
-        match self {
-            Filter::Compare { field, .. } | Filter::In { field, .. } => field.name == name,
-            Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| part.names(name)),
-            Filter::Not(inner) => inner.names(name),
-        }
-    }
 }
 
 struct Parser<'a> {

@@ -114,13 +114,26 @@ pub(super) fn resolve<'a>(
     let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let target = base.strip_prefix(gts::SCHEME).or_else(|| base.is_empty().then_some(root))?;
     let document = roots.get(target)?;
-    let at = if fragment.is_empty() || fragment.starts_with('/') {
-        fragment.to_owned()
-    } else {
-        anchor(document, "", fragment)?
-    };
+    let fragment = unescaped(fragment)?;
+    let at = if fragment.is_empty() || fragment.starts_with('/') { fragment } else { anchor(document, "", &fragment)? };
     let inner = document.pointer(&at)?;
     Some(((target.to_owned(), at), inner))
+}
+
+/// A fragment is part of an address, where characters stand as `%` and two hex digits. `None` for what is no text.
+fn unescaped(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let escaped = if *first == b'%' { more.get(..2) } else { None };
+        let value = escaped.and_then(|digits| {
+            let [high, low] = [digits.first()?, digits.get(1)?].map(|digit| char::from(*digit).to_digit(16));
+            u8::try_from(high? * 16 + low?).ok()
+        });
+        bytes.push(value.unwrap_or(*first));
+        rest = if value.is_some() { more.get(2..)? } else { more };
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// How many schemas apply where one does.

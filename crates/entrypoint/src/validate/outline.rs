@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::kinds;
+use super::{kinds, payload};
 use crate::types::ValidationIssue;
 
 /// Best effort: what is missing or of another type is reported by the check.
@@ -12,7 +12,7 @@ pub struct Outline<'a> {
     pub adapter: Option<&'a str>,
     pub on_failure: Option<&'a str>,
     pub on_cancel: Option<&'a str>,
-    /// Language and source.
+    /// Language and source, if the adapter could run it.
     pub code: Option<(&'a str, &'a str)>,
     /// The adapter's own name of what it runs.
     pub definition_id: Option<&'a str>,
@@ -22,10 +22,12 @@ impl<'a> Outline<'a> {
     pub fn of(document: &'a Value) -> Self {
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
         let kind = text("/implementation/kind");
-        let code = text("/implementation/code/language").zip(text("/implementation/code/source"));
+        let adapter = text("/implementation/adapter");
+        let runs = |(language, _): &(&str, &str)| adapter.is_none_or(|adapter| payload::runs_code(adapter, language));
+        let code = text("/implementation/code/language").zip(text("/implementation/code/source")).filter(runs);
         Self {
             address: text("/entrypoint_id"),
-            adapter: text("/implementation/adapter"),
+            adapter,
             on_failure: text("/traits/workflow/compensation/on_failure"),
             on_cancel: text("/traits/workflow/compensation/on_cancel"),
             code: code.filter(|_| kind == Some("code")),

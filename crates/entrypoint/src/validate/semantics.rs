@@ -1,12 +1,13 @@
 //! What the types cannot say: adapters that exist and are allowed, limiters, schemas that compile, modes that agree.
 
 use serde_json::Value;
+use servo_model::TenantId;
 use servo_model::invocation::EntrypointKind;
-use servo_model::limits::{INTEGER_MAX, TEXT_CHARS_MAX, fits};
+use servo_model::limits::{INTEGER_MAX, LABEL_CHARS_MAX, TEXT_CHARS_MAX, fits};
 
 use super::issue::{Place, join};
 use super::suggest::nearest;
-use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds};
+use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds, payload};
 use crate::gts;
 use crate::types::ValidationIssue;
 
@@ -17,9 +18,11 @@ pub(super) fn check(
     issues: &mut Vec<ValidationIssue>,
 ) -> CompiledEntrypoint {
     adapter(all, document, issues);
+    payload::check(document, issues);
     modes(document, issues);
     rate_limit(all, document, issues);
     sizes(document, issues);
+    tenants(document, issues);
     numbers(document, issues);
     checkpointing(document, issues);
     let workflow = document.pointer("/traits/workflow").filter(|value| !value.is_null());
@@ -139,9 +142,15 @@ fn sizes(document: &Value, issues: &mut Vec<ValidationIssue>) {
     let mut too_long = |path: String, max: usize, what: &str| {
         issues.push(ValidationIssue::new(kinds::LIMIT_EXCEEDED, path, format!("at most {max} {what}")));
     };
-    for (name, max) in [("title", TITLE_CHARS_MAX), ("description", TEXT_CHARS_MAX), ("version", 64)] {
-        if document.get(name).and_then(Value::as_str).is_some_and(|text| !fits(text, max)) {
-            too_long(join("$", name), max, "characters");
+    let texts = [
+        ("/title", TITLE_CHARS_MAX),
+        ("/description", TEXT_CHARS_MAX),
+        ("/version", 64),
+        ("/owner/id", LABEL_CHARS_MAX),
+    ];
+    for (pointer, max) in texts {
+        if document.pointer(pointer).and_then(Value::as_str).is_some_and(|text| !fits(text, max)) {
+            too_long(path(pointer), max, "characters");
         }
     }
     let tags = document.get("tags").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -153,6 +162,32 @@ fn sizes(document: &Value, issues: &mut Vec<ValidationIssue>) {
             too_long(format!("$.tags[{index}]"), TAG_CHARS_MAX, "characters");
         }
     }
+    // What the registry keeps beside the document is text of a database, which may not hold this character.
+    let mut holds_nul = |at: String, value: Option<&Value>| {
+        if value.and_then(Value::as_str).is_some_and(|text| text.contains('\0')) {
+            let issue = ValidationIssue::new(kinds::INVALID_VALUE, at, "the text holds a NUL character");
+            issues.push(issue.suggest("leave it out"));
+        }
+    };
+    for pointer in ["/title", "/owner/id"] {
+        holds_nul(path(pointer), document.pointer(pointer));
+    }
+    for (index, tag) in tags.iter().enumerate().take(TAGS_MAX) {
+        holds_nul(format!("$.tags[{index}]"), Some(tag));
+    }
+}
+
+/// Only the platform names tenants other than its own, so only it can name what is none.
+fn tenants(document: &Value, issues: &mut Vec<ValidationIssue>) {
+    for pointer in ["/tenant_id", "/owner/tenant_id"] {
+        if let Some(Err(invalid)) = document.pointer(pointer).and_then(Value::as_str).map(TenantId::parse) {
+            issues.push(ValidationIssue::new(kinds::INVALID_FORMAT, path(pointer), invalid.reason));
+        }
+    }
+}
+
+fn path(pointer: &str) -> String {
+    format!("${}", pointer.replace('/', "."))
 }
 
 /// Numbers that the types leave open and that must fit what keeps them.
@@ -172,8 +207,11 @@ fn numbers(document: &Value, issues: &mut Vec<ValidationIssue>) {
         #[expect(clippy::cast_precision_loss, reason = "at most 2^53 - 1")]
         let is_over = document.pointer(pointer).and_then(Value::as_f64).is_some_and(|value| value > max as f64);
         if is_over {
-            let path = format!("${}", pointer.replace('/', "."));
-            issues.push(ValidationIssue::new(kinds::LIMIT_EXCEEDED, path, format!("the value is at most {max}")));
+            issues.push(ValidationIssue::new(
+                kinds::LIMIT_EXCEEDED,
+                path(pointer),
+                format!("the value is at most {max}"),
+            ));
         }
     }
 }

@@ -90,6 +90,10 @@ fn every_fault_is_named_at_its_place() {
     put("/title", json!(1), "$.title schema_mismatch");
     put("/owner/owner_type", json!("group"), "$.owner.owner_type invalid_value");
     put("/owner/id", json!(1), "$.owner.id schema_mismatch");
+    put("/owner/id", json!("i".repeat(257)), "$.owner.id limit_exceeded");
+    put("/owner/id", json!("a\0"), "$.owner.id invalid_value");
+    put("/title", json!("a\0b"), "$.title invalid_value");
+    put("/tags", json!(["a", "\0"]), "$.tags[1] invalid_value");
     put("/schema/params", json!(true), "$.schema.params schema_mismatch");
     put("/schema/returns", json!([]), "$.schema.returns schema_mismatch");
     put("/schema/errors", json!(["foo"]), "$.schema.errors[0] invalid_format");
@@ -119,7 +123,14 @@ fn every_fault_is_named_at_its_place() {
     );
     put("/implementation/adapter", json!("gts.x.core.serverless.err.v1~"), "$.implementation.adapter invalid_format");
     put("/implementation/kind", json!("container"), "$.implementation.kind invalid_value");
-    put("/implementation/kind", json!("adapter_ref"), "$.implementation.adapter_ref missing_field");
+    let foreign = with(minimal(), "/implementation/adapter", json!(TEMPORAL));
+    let missing = with(foreign, "/implementation/kind", json!("adapter_ref"));
+    assert_eq!(world.faults(&missing), ["$.implementation.adapter_ref missing_field"]);
+    put(
+        "/implementation/code",
+        json!({"language": "cobol", "source": "x"}),
+        "$.implementation.code.language invalid_value",
+    );
     put("/implementation/code", json!({"language": "starlark"}), "$.implementation.code.source missing_field");
     put("/implementation/code", json!({"source": "x"}), "$.implementation.code.language missing_field");
     for (name, fault) in [
@@ -150,15 +161,39 @@ fn every_fault_is_named_at_its_place() {
 fn other_payloads_are_checked() {
     let world = World::new();
     let of = |implementation: Value| with(minimal(), "/implementation", implementation);
-    let spec = |spec: Value| of(json!({"adapter": STARLARK, "kind": "workflow_spec", "workflow_spec": spec}));
+    let spec = |spec: Value| of(json!({"adapter": TEMPORAL, "kind": "workflow_spec", "workflow_spec": spec}));
     assert_eq!(world.faults(&spec(json!({"spec": {}}))), ["$.implementation.workflow_spec.format missing_field"]);
     assert_eq!(
         world.faults(&spec(json!({"format": "f", "spec": 1}))),
         ["$.implementation.workflow_spec.spec schema_mismatch"]
     );
     assert!(world.check(&spec(json!({"format": "f", "spec": {}}))).is_ok());
-    let reference = of(json!({"adapter": STARLARK, "kind": "adapter_ref", "adapter_ref": {}}));
+    let reference = of(json!({"adapter": LAMBDA, "kind": "adapter_ref", "adapter_ref": {}}));
     assert_eq!(world.faults(&reference), ["$.implementation.adapter_ref.definition_id missing_field"]);
+}
+
+/// SR-031, SR-082: what an adapter does not run is not registered, and its code is not read.
+#[test]
+fn an_adapter_runs_its_own_kind_alone() {
+    let world = World::new();
+    let payloads = json!({
+        "code": {"language": "starlark", "source": "x"},
+        "workflow_spec": {"format": "f", "spec": {}},
+        "adapter_ref": {"definition_id": "f"},
+    });
+    for (adapter, runs) in [(STARLARK, Some("code")), (LAMBDA, Some("adapter_ref")), (TEMPORAL, None)] {
+        for kind in ["code", "workflow_spec", "adapter_ref"] {
+            let implementation = json!({"adapter": adapter, "kind": kind, kind: payloads[kind]});
+            let document = with(minimal(), "/implementation", implementation);
+            let could = runs.is_none_or(|runs| runs == kind);
+            assert_eq!(Outline::of(&document).code.is_some(), could && kind == "code", "{adapter} {kind}");
+            if could {
+                assert!(world.check(&document).is_ok(), "{adapter} {kind}");
+            } else {
+                assert_eq!(world.faults(&document), ["$.implementation.kind incompatible"], "{adapter} {kind}");
+            }
+        }
+    }
 }
 
 /// SR-053, SR-168: suggestions name the default, the valid words and what was probably meant.
@@ -208,13 +243,19 @@ fn one_answer_names_all_faults() {
     assert_eq!((issues[1].location.line, issues[1].location.column), (None, None));
 }
 
+/// The smallest function with what the adapter runs.
+fn of_adapter(adapter: &str) -> Value {
+    let kind = if adapter == LAMBDA { "adapter_ref" } else { "code" };
+    let payload =
+        if adapter == LAMBDA { json!({"definition_id": "f"}) } else { json!({"language": "starlark", "source": "x"}) };
+    with(minimal(), "/implementation", json!({"adapter": adapter, "kind": kind, kind: payload}))
+}
+
 /// SR-031, SR-034, SR-035, SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
 #[test]
 fn limits_belong_to_the_adapter() {
     let world = World::new();
-    let of = |adapter: &str, limits: Value| {
-        with(with(minimal(), "/implementation/adapter", json!(adapter)), "/traits/limits", limits)
-    };
+    let of = |adapter: &str, limits: Value| with(of_adapter(adapter), "/traits/limits", limits);
     let cpu = json!({"cpu": 0.5});
     assert!(world.check(&of(STARLARK, cpu.clone())).is_ok());
     assert_eq!(world.faults(&of(LAMBDA, cpu.clone())), ["$.traits.limits.cpu unknown_field"]);
@@ -258,9 +299,7 @@ fn tenant_defaults_outrank_the_schema() {
     world.policy.defaults.timeout_seconds = 60;
     world.policy.defaults.memory_mb = 64;
     world.policy.defaults.cpu = 0.7;
-    let limits = |world: &World, adapter: &str| {
-        world.normal(&with(minimal(), "/implementation/adapter", json!(adapter)))["traits"]["limits"].clone()
-    };
+    let limits = |world: &World, adapter: &str| world.normal(&of_adapter(adapter))["traits"]["limits"].clone();
     let expected = json!({"timeout_seconds": 60, "memory_mb": 64, "cpu": 0.7, "max_concurrent": 100});
     assert_eq!(limits(&world, STARLARK), expected);
     // Lambda starts at 128, and has no `cpu`.
@@ -447,6 +486,11 @@ fn a_definition_belongs_to_the_caller() {
     assert_eq!(refused(&world, &other), errors::FORBIDDEN, "of which of the two?");
     assert_eq!(world.check(&owner).unwrap().entrypoint.definition.tenant_id, "t_other");
     assert!(world.check(&system).is_ok() && world.check(&private("somebody-else")).is_ok());
+    for none in [String::new(), "not a tenant!".to_owned(), "t".repeat(5_000)] {
+        let document = with(minimal(), "/owner/tenant_id", json!(none));
+        let faults = ["$.owner.tenant_id invalid_format", "$.tenant_id invalid_format"];
+        assert_eq!(world.faults(&document), faults, "{none:.20}");
+    }
     world.policy.enabled = false;
     assert_eq!(refused(&world, &minimal()), errors::FORBIDDEN);
 }

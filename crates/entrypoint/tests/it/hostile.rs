@@ -12,9 +12,27 @@ fn fault(schema: &Value) -> String {
     }
 }
 
+/// SR-019: a reference is part of an address, in which characters may stand as their codes.
+#[test]
+fn references_are_read_as_addresses() {
+    for (reference, name) in [("a%20b", "a b"), ("a%2fb", "a"), ("%C3%A4", "ä"), ("a%25", "a%"), ("a~1b", "a/b")] {
+        let schema = json!({
+            "properties": {"x": {"$ref": format!("#/$defs/{reference}")}},
+            "$defs": {name: {"type": "integer", "b": {"type": "integer"}}},
+        });
+        let compiled = Types::published().compile(&schema).unwrap();
+        assert!(compiled.is_valid(&json!({"x": 1})) && !compiled.is_valid(&json!({"x": "1"})), "{reference}");
+    }
+    for reference in ["a%20c", "%FF", "%2"] {
+        let schema = json!({"$ref": format!("#/$defs/{reference}"), "$defs": {"a b": {}}});
+        assert!(fault(&schema).contains("refers to nothing"), "{reference}");
+    }
+}
+
 #[test]
 fn schemas_that_never_end_are_refused() {
     for schema in [
+        json!({"$ref": "#/%24defs/a", "$defs": {"a": {"$ref": "#/$defs/%61"}}}),
         json!({"$ref": "#"}),
         json!({"allOf": [{"$ref": "#"}]}),
         json!({"not": {"anyOf": [{"$ref": "#"}]}}),

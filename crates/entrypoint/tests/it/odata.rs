@@ -154,9 +154,18 @@ fn the_fields_cover_the_filters() {
     for name in ["tenant_id", "entrypoint_id", "status", "owner_type", "runtime", "id", "created_at", "updated_at"] {
         assert!(ENTRYPOINTS.field(name).is_some(), "{name}");
     }
-    // A filter that names the status shows archived entrypoints as well.
-    let filter = Filter::parse("not (title eq 'x' or status eq 'archived')", &ENTRYPOINTS).unwrap();
-    assert!(filter.names("status") && filter.names("title") && !filter.names("id"));
+    // SR-216: a filter that asks for archived entrypoints shows them, and no other does.
+    for (text, asks) in [
+        ("status eq 'archived' or title eq 'x'", true),
+        ("status in ('draft', 'archived')", true),
+        ("not (status ne 'archived')", true),
+        ("not (title eq 'x' or status eq 'archived')", false),
+        ("status ne 'active'", false),
+        ("status eq 'active' or title eq 'archived'", false),
+    ] {
+        let filter = Filter::parse(text, &ENTRYPOINTS).unwrap();
+        assert_eq!(filter.asks_for("status", "archived"), asks, "{text}");
+    }
 }
 
 proptest! {

@@ -12,7 +12,7 @@ use servo_model::{Permission, RunId, SecurityContext};
 
 use super::control::Redrive;
 use super::timeline::Tail;
-use super::{Answer, Serverless, engine_error, internal, no_invocation, store_error};
+use super::{Answer, Serverless, internal, no_invocation, store_error};
 use crate::entrypoints::entrypoint_of;
 
 fn document(entrypoint: &Entrypoint) -> Answer<Value> {
@@ -72,6 +72,7 @@ impl ServerlessRuntime for Serverless {
     async fn get_invocation(&self, ctx: &SecurityContext, invocation_id: &InvocationId) -> Answer<InvocationRecord> {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        self.check_run(ctx, &run_id).await?;
         self.read(&Self::scope(ctx), &run_id).await
     }
 
@@ -99,6 +100,7 @@ impl ServerlessRuntime for Serverless {
     ) -> Result<Vec<InvocationTimelineEvent>, RuntimeErrorPayload> {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        self.check_run(ctx, &run_id).await?;
         self.timeline(&Self::scope(ctx), &run_id, usize::MAX).await
     }
 }
@@ -146,6 +148,7 @@ impl RestRuntime for Serverless {
     ) -> Answer<Page<InvocationTimelineEvent>> {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        self.check_run(ctx, &run_id).await?;
         let what = format!("timeline|{invocation_id}");
         let place = self.place(ctx, &what, &page)?;
         // One more than the page says whether there is another.
@@ -161,11 +164,8 @@ impl RestRuntime for Serverless {
     ) -> Answer<Box<dyn TimelineTail>> {
         Self::allow(ctx, Permission::RunsRead)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
-        let scope = Self::scope(ctx);
-        let look = |state: &servo_model::RunState| state.entrypoint().map(|_| ());
-        let found = self.engine().view(&scope, &run_id, look).await.map_err(engine_error)?;
-        found.ok_or_else(no_invocation)?;
-        Ok(Box::new(Tail::new(self, &scope, &run_id)))
+        self.check_run(ctx, &run_id).await?;
+        Ok(Box::new(Tail::new(self, &Self::scope(ctx), &run_id)))
     }
 
     async fn count_invocations(

@@ -31,7 +31,8 @@ impl Serverless {
         for (index, row) in rows.iter().enumerate() {
             let invocation_id = row.run_id.to_string();
             if request.dry_run {
-                items.push(BulkOutcome { invocation_id, error: None });
+                let checked = self.check_control(ctx, &invocation_id, &request.action, redrive).await;
+                items.push(BulkOutcome { invocation_id, error: checked.err() });
                 continue;
             }
             if let Some(pause) = pause.filter(|_| index > 0) {

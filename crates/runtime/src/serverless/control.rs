@@ -23,6 +23,14 @@ pub(super) enum Redrive {
     Yes,
 }
 
+/// A run on which an action is possible.
+pub(super) struct Controlled {
+    run_id: RunId,
+    earlier: InvocationRecord,
+    /// If the action starts something.
+    again: Option<Checked>,
+}
+
 fn permission(action: &Action) -> Permission {
     match action {
         Action::Cancel => Permission::RunsCancel,
@@ -34,6 +42,35 @@ fn permission(action: &Action) -> Permission {
 }
 
 impl Serverless {
+    /// What an action is decided by before anything is done. A rate and a quota are only asked when it is done.
+    pub(super) async fn check_control(
+        &self,
+        ctx: &SecurityContext,
+        invocation_id: &str,
+        action: &Action,
+        redrive: Redrive,
+    ) -> Answer<Controlled> {
+        Self::allow(ctx, permission(action))?;
+        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
+        let look = |state: &servo_model::RunState| {
+            Some((record(state)?, state.entrypoint()?.kind, state.entrypoint()?.id.clone()))
+        };
+        let found = self.engine().view(&Self::scope(ctx), &run_id, look).await.map_err(engine_error)?;
+        let (earlier, kind, entrypoint) = found.ok_or_else(no_invocation)?;
+        self.check_run_of(ctx, &entrypoint).await?;
+        let redriven = redrive == Redrive::Yes && *action == Action::Retry && control::may_redrive(earlier.status);
+        if !redriven {
+            control::check(action, earlier.status, kind)?;
+        }
+        if let Action::RetryStep { step_id } | Action::SkipStep { step_id } = action {
+            step(step_id)?;
+        }
+        // What opens a run again is a start of it, and a replay is one.
+        let starts = matches!(action, Action::Retry | Action::Replay) || earlier.status == InvocationStatus::Failed;
+        let again = if starts { Some(self.check_again(ctx, &entrypoint).await?) } else { None };
+        Ok(Controlled { run_id, earlier, again })
+    }
+
     pub(super) async fn control(
         &self,
         ctx: &SecurityContext,
@@ -41,24 +78,13 @@ impl Serverless {
         action: Action,
         redrive: Redrive,
     ) -> Answer<InvocationRecord> {
-        Self::allow(ctx, permission(&action))?;
-        let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
-        let look = |state: &servo_model::RunState| {
-            Some((record(state)?, state.entrypoint()?.kind, state.entrypoint()?.id.clone()))
-        };
-        let found = self.engine().view(&Self::scope(ctx), &run_id, look).await.map_err(engine_error)?;
-        let (earlier, kind, entrypoint) = found.ok_or_else(no_invocation)?;
-        let redriven = redrive == Redrive::Yes && action == Action::Retry && control::may_redrive(earlier.status);
-        if !redriven {
-            control::check(&action, earlier.status, kind)?;
-        }
-        // What opens a run again is a start of it.
-        let reopens = action == Action::Retry || earlier.status == InvocationStatus::Failed;
-        if reopens && action != Action::Replay {
-            self.check_again(ctx, &entrypoint).await?;
+        let Controlled { run_id, earlier, again } = self.check_control(ctx, invocation_id, &action, redrive).await?;
+        if let Some(again) = &again {
+            self.check_rate(ctx, &again.loaded).await?;
+            self.check_quota(ctx, &again.policy).await?;
         }
         match action {
-            Action::Replay => self.replay(ctx, &run_id, &earlier, &entrypoint).await,
+            Action::Replay => self.replay(ctx, &run_id, &earlier, again).await,
             Action::Retry => self.signal_run(ctx, &run_id, SignalKind::RetryRun).await,
             Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel).await,
             Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause).await,
@@ -74,7 +100,7 @@ impl Serverless {
         }
     }
 
-    /// A retry and a replay are starts: the entrypoint can be called, and there is room.
+    /// A retry and a replay are starts: the entrypoint can be called.
     async fn check_again(&self, ctx: &SecurityContext, entrypoint: &str) -> Answer<Checked> {
         let policy = self.policy(&ctx.tenant);
         if !policy.enabled {
@@ -84,8 +110,6 @@ impl Serverless {
         let loaded = self.seen(ctx, loaded).await;
         let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
         loaded.check_callable()?;
-        self.check_rate(ctx, &loaded).await?;
-        self.check_quota(ctx, &policy).await?;
         let mode = loaded.entrypoint.definition.traits.default_invocation;
         Ok(Checked { loaded, mode, params: String::new(), policy })
     }
@@ -95,9 +119,9 @@ impl Serverless {
         ctx: &SecurityContext,
         run_id: &RunId,
         earlier: &InvocationRecord,
-        entrypoint: &str,
+        again: Option<Checked>,
     ) -> Answer<InvocationRecord> {
-        let checked = self.check_again(ctx, entrypoint).await?;
+        let checked = again.ok_or_else(|| errors::internal("a replay was not checked"))?;
         let params = serde_json::to_string(&earlier.params).map_err(|error| super::internal(&error))?;
         // Nobody waits for a replay: its answer is the new run.
         let mode = servo_entrypoint::InvocationMode::Async;
@@ -167,7 +191,7 @@ impl Serverless {
         match id {
             Ok(signal_id) if issues.is_empty() => {
                 // Whose run it is, and that it is an invocation, before anything is recorded.
-                self.read(&Self::scope(ctx), &run_id).await?;
+                self.check_run(ctx, &run_id).await?;
                 let kind = SignalKind::Message { name: signal.name, payload: Some(payload) };
                 self.send(ctx, &run_id, signal_id, kind).await
             }

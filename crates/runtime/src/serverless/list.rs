@@ -10,9 +10,10 @@ use servo_entrypoint::{
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{Permission, RunId, SecurityContext, TenantId, Timestamp};
 use servo_store::RunRow;
-use servo_store::entrypoints::EntrypointQuery;
+use servo_store::entrypoints::{ARCHIVED, EntrypointQuery};
 use servo_store::runs::{CompareOp, RunField, RunFilter, RunOrder, RunQuery, RunValue};
 
+use super::visible::Hidden;
 use super::{Answer, Serverless, engine_error, store_error};
 use crate::engine::Error;
 use crate::entrypoints::entrypoint_of;
@@ -30,7 +31,7 @@ struct Mark {
 }
 
 /// Entrypoints that are read together; a tenant has few.
-const ENTRYPOINTS_READ: u32 = 200;
+pub(super) const ENTRYPOINTS_READ: u32 = 200;
 
 impl Serverless {
     fn open(&self, ctx: &SecurityContext, asked: Digest, page: &PageQuery) -> Answer<Option<Mark>> {
@@ -103,7 +104,7 @@ impl Serverless {
         );
         // Before anything is read: a wrong cursor costs nothing.
         let place = self.place(ctx, &what, &filter.page)?;
-        let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.names("status"));
+        let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.asks_for("status", ARCHIVED));
         let mut query = EntrypointQuery {
             statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
             exclude_archived: filter.status.is_none() && !asks_archived,
@@ -182,6 +183,9 @@ impl Serverless {
         };
         let order = if by_status { RunOrder::Visible { after: status } } else { RunOrder::RunId };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
+        // Whoever names an entrypoint has been checked to see it.
+        let hidden = if query.plan_ids.is_empty() { self.hidden(ctx).await? } else { Hidden::default() };
+        let query = RunQuery { filter: hidden.narrow(query.filter), ..query };
         let query = RunQuery { order, oldest_first: ascending != back, after, limit: limit + 1, ..query };
         let mut rows = self.engine().store().list_runs(&Self::scope(ctx), &query).await.map_err(store_error)?;
         let more = rows.len() > limit as usize;
@@ -199,6 +203,7 @@ impl Serverless {
             prev_cursor: cursor(first, true).filter(|_| before),
             has_more: behind,
         };
+        rows.retain(|row| !hidden.holds(&row.plan_id));
         Ok((rows, page_info))
     }
 
@@ -226,9 +231,11 @@ impl Serverless {
         }))
     }
 
+    /// The entrypoint of an address, if the caller sees it.
     async fn registration(&self, ctx: &SecurityContext, address: &str) -> Answer<Option<String>> {
         let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
-        Ok(found.map(|row| row.id))
+        let Some(row) = found else { return Ok(None) };
+        Ok(self.shown(ctx, row).await?.map(|row| row.id))
     }
 
     /// The condition in the words of rows: an address is the registration behind it, and the tenant is the caller's.
@@ -332,7 +339,8 @@ impl Serverless {
         };
         let counts = self.engine().store().count_by_visible(&ctx.tenant, registration.as_deref()).await;
         let counts = counts.map_err(store_error)?;
-        Ok(counts.into_iter().map(|(status, count)| StatusCount { status, count }).collect())
+        let counts = counts.into_iter().map(|(status, count)| StatusCount { status, count }).collect();
+        if registration.is_some() { Ok(counts) } else { self.without_hidden(ctx, counts).await }
     }
 }
 

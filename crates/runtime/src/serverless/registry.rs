@@ -199,6 +199,13 @@ impl Serverless {
                 row.status
             )));
         }
+        // The owner is part of what is replaced, and decides who sees it; the tenant is part of what it is.
+        if owner_tenant(ctx, &document) != row.tenant {
+            let message = "an entrypoint stays in its tenant; register a new one for another";
+            let issue =
+                ValidationIssue::new("invalid_value", "$.owner.tenant_id", message).suggest(row.tenant.as_str());
+            return Err(ValidationError::new(vec![issue]).into());
+        }
         let validated = self.validate(ctx, document, Some(&row.id)).await?;
         if validated.entrypoint.entrypoint_id != row.address {
             let message = "an entrypoint keeps its address; register a new one for another";
@@ -279,5 +286,6 @@ fn owner_tenant(ctx: &SecurityContext, document: &Value) -> TenantId {
     if owner("owner_type") == Some(OwnerType::System.as_str()) {
         return TenantId::system();
     }
+    // Who names none, or what is no tenant, is told so by the check of the definition.
     owner("tenant_id").and_then(|tenant| TenantId::parse(tenant).ok()).unwrap_or_else(|| ctx.tenant.clone())
 }

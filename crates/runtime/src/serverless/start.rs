@@ -76,6 +76,13 @@ impl Serverless {
             (Err(first), Err(second)) => return Err(both(&first, &second)),
         };
         let params = serde_json::to_string(&params).map_err(|error| internal(&error))?;
+        let most = self.engine().config().limits.payload_bytes_max;
+        if params.len() > most {
+            let message = format!("the params have {} bytes, and at most {most} are taken", params.len());
+            let issue = ValidationIssue::new("limit_exceeded", "$.params", message);
+            let issue = issue.suggest("store large data elsewhere and pass a reference to it");
+            return Err(ValidationError::new(vec![issue]).into());
+        }
         Ok(Checked { loaded, mode, params, policy })
     }
 

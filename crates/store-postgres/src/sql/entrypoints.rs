@@ -28,7 +28,7 @@ const INSERT: &str =
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const UPDATE: &str =
     "UPDATE entrypoints SET address = $3, version = $4, status = $5, adapter = $6, title = $7, tags = $8,
-        updated_at = $9, revision = $10, document = $11
+        updated_at = $9, revision = $10, document = $11, owner_type = $12, owner_id = $13
     WHERE tenant_id = $1 AND entrypoint_id = $2";
 const REMOVE: &str = "DELETE FROM entrypoints WHERE tenant_id = $1 AND entrypoint_id = $2";
 const COUNT: &str = "SELECT count(*) AS count FROM entrypoints WHERE tenant_id = $1 AND status <> 'archived'";
@@ -169,6 +169,8 @@ fn change(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, Pipe
         written.updated_at.as_millis(),
         rows::exact("revision", written.revision)?,
         written.document,
+        written.owner_type,
+        written.owner_id,
     ];
     pipeline.query(UPDATE, params);
     Ok((row, pipeline))

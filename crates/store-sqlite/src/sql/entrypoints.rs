@@ -125,7 +125,8 @@ pub(crate) fn update(conn: &Connection, row: EntrypointRow) -> Result<Entrypoint
     }
     let row = old.changed(row);
     let sql = "UPDATE entrypoints SET address = ?3, version = ?4, status = ?5, adapter = ?6, title = ?7, tags = ?8, \
-               updated_at = ?9, revision = ?10, document = ?11 WHERE tenant_id = ?1 AND entrypoint_id = ?2";
+               updated_at = ?9, revision = ?10, document = ?11, owner_type = ?12, owner_id = ?13 \
+               WHERE tenant_id = ?1 AND entrypoint_id = ?2";
     conn.prepare_cached(sql)?.execute(params![
         row.tenant.as_str(),
         row.id,
@@ -138,6 +139,8 @@ pub(crate) fn update(conn: &Connection, row: EntrypointRow) -> Result<Entrypoint
         row.updated_at.as_millis(),
         int(row.revision),
         row.document,
+        row.owner_type,
+        row.owner_id,
     ])?;
     Ok(row)
 }

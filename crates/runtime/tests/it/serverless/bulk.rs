@@ -12,10 +12,14 @@ use servo_model::invocation::Failure;
 use super::support::{Bed, me};
 
 fn bulk(bed: &Bed, action: Action, filter: &str, cursor: Option<String>) -> Page<BulkOutcome> {
+    bulk_as(bed, action, filter, cursor, false)
+}
+
+fn bulk_as(bed: &Bed, action: Action, filter: &str, cursor: Option<String>, dry_run: bool) -> Page<BulkOutcome> {
     let filter = Some(Filter::parse(filter, &INVOCATIONS).unwrap());
     let page = PageQuery { filter, cursor, ..PageQuery::default() };
     let filter = InvocationListFilter { page, ..InvocationListFilter::default() };
-    let request = BulkControl { filter, action, max_items: 2, per_second: None, dry_run: false };
+    let request = BulkControl { filter, action, max_items: 2, per_second: None, dry_run };
     bed.run(|serverless| async move { serverless.bulk_control(&me(), request).await }).unwrap()
 }
 
@@ -63,4 +67,32 @@ fn a_redrive_names_the_dead_letters() {
     }
     assert!(bulk(&bed, Action::Retry, "status eq 'dead_lettered'", None).items[0].error.is_none());
     assert_ne!(bed.get(&id).status, S::DeadLettered);
+}
+
+/// A dry run says of each run what the call would, and does none of it.
+#[test]
+fn a_dry_run_foretells() {
+    let bed = Bed::new(73);
+    let works = bed.function("works", |_| async move { Ok("{}".to_owned()) });
+    let hangs = bed.function("hangs", |_| std::future::pending());
+    let done = bed.start(&works, json!({})).unwrap().record.invocation_id;
+    bed.until(&done, S::Succeeded);
+    let canceled = bed.start(&hangs, json!({})).unwrap().record.invocation_id;
+    bed.control(&canceled, Action::Cancel).unwrap();
+    bed.until(&canceled, S::Canceled);
+    let step_id = "s".to_owned();
+    for (action, filter) in [
+        (Action::Retry, "status eq 'canceled'"),
+        (Action::SkipStep { step_id }, "status eq 'canceled'"),
+        (Action::Cancel, "status eq 'succeeded'"),
+        (Action::Replay, "status eq 'succeeded'"),
+    ] {
+        let foretold = bulk_as(&bed, action.clone(), filter, None, true).items;
+        assert_eq!(bulk_as(&bed, action.clone(), filter, None, true).items, foretold, "nothing is done");
+        assert_eq!(foretold.len(), 1);
+        assert_eq!(bulk(&bed, action.clone(), filter, None).items, foretold, "{action:?} {filter}");
+    }
+    bed.act(&works, servo_entrypoint::EntrypointStatusAction::Disable).unwrap();
+    let foretold = bulk_as(&bed, Action::Replay, "status eq 'succeeded'", None, true).items;
+    assert_eq!(foretold[0].error.as_ref().unwrap().error_type_id, errors::NOT_ACTIVE);
 }

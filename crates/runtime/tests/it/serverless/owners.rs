@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 use servo_entrypoint::access::{Access, AccessControl};
 use servo_entrypoint::{
-    EntrypointListFilter, EntrypointStatusAction, OwnerRef, RestRuntime as _, ServerlessRuntime as _, errors,
+    BulkControl, EntrypointListFilter, EntrypointStatusAction, InvocationControlAction, InvocationListFilter,
+    InvocationSignal, InvocationStatus, OwnerRef, OwnerType, PageQuery, RestRuntime as _, ServerlessRuntime as _,
+    StatusCount, errors,
 };
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, Role, SecurityContext, TenantId};
 
-use super::support::{Bed, FUNCTION, caller, definition, me};
+use super::support::{Bed, FUNCTION, WORKFLOW, caller, definition, me};
 
 fn owned(owner_type: &str, id: &str, tenant: &str) -> Value {
     let mut document = definition(FUNCTION, "f");
@@ -64,6 +66,100 @@ fn a_private_entrypoint_is_its_owners() {
             serverless.page_entrypoints(&ctx, EntrypointListFilter::default()).await.unwrap().items.len()
         });
         assert_eq!(listed, usize::from(sees));
+    }
+}
+
+/// SR-012, SR-353: a draft is replaced with its owner, and the new one decides who sees it. Its tenant stays.
+#[test]
+fn a_new_owner_is_the_one_that_counts() {
+    let bed = Bed::new(67);
+    put_function(&bed, &TenantId::default_tenant());
+    let address = bed.register(&owned("tenant", "default", "default")).unwrap().entrypoint_id;
+    let put = |ctx: SecurityContext, document: Value| {
+        let address = address.clone();
+        bed.run(|serverless| async move { serverless.update_document(&ctx, &address, document).await })
+    };
+    let found = |ctx: SecurityContext, owner_type: OwnerType| {
+        let address = address.clone();
+        let filter = EntrypointListFilter { owner_type: Some(owner_type), ..EntrypointListFilter::default() };
+        bed.run(|serverless| async move {
+            let listed = serverless.list_entrypoints(&ctx, filter).await.unwrap().len();
+            (serverless.get_entrypoint(&ctx, &address).await.is_ok(), listed)
+        })
+    };
+    let bob = || caller("bob", "default");
+    assert_eq!(found(bob(), OwnerType::Tenant), (true, 1));
+    let changed = put(me(), owned("user", "ada", "default")).unwrap();
+    assert_eq!(changed.definition.owner.owner_type, OwnerType::User);
+    assert_eq!((found(me(), OwnerType::User), found(me(), OwnerType::Tenant)), ((true, 1), (true, 0)));
+    assert_eq!(found(bob(), OwnerType::User), (false, 0), "private from now on");
+    assert_eq!(put(bob(), owned("tenant", "default", "default")).unwrap_err().error_type_id, errors::NOT_FOUND);
+    for moved in [owned("tenant", "other", "other"), owned("system", "p", "default")] {
+        let refused = put(platform(), moved).unwrap_err();
+        assert_eq!(refused.details["issues"][0]["location"]["path"], "$.owner.tenant_id", "{refused:?}");
+    }
+    put(me(), owned("tenant", "default", "default")).unwrap();
+    assert_eq!(found(bob(), OwnerType::Tenant), (true, 1));
+}
+
+/// SR-012, SR-016, SR-368: runs of a private entrypoint are its owner's as well, whatever is asked of them.
+#[test]
+fn runs_of_a_private_entrypoint_are_its_owners() {
+    let bed = Bed::new(68);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "w",
+        |document| document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"}),
+        |_| std::future::pending(),
+    );
+    let open = bed.function("f", |_| async move { Ok("{}".to_owned()) });
+    let id = bed.start(&address, json!({"secret": 1})).unwrap().record.invocation_id;
+    let other = bed.start(&open, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, InvocationStatus::Running);
+    bed.until(&other, InvocationStatus::Succeeded);
+    let admin = SecurityContext { roles: vec![Role::Admin], ..caller("bob", "default") };
+    for (ctx, sees) in [(admin, false), (platform(), true), (me(), true)] {
+        let all = if sees { 2 } else { 1 };
+        let (who, own, address) = (ctx.clone(), id.clone(), address.clone());
+        let (listed, named, counted, met) = bed.run(|serverless| async move {
+            let filter = InvocationListFilter::default();
+            let listed = serverless.page_invocations(&who, filter.clone()).await.unwrap().items.len();
+            let named = InvocationListFilter { entrypoint_id: Some(address), ..filter.clone() };
+            let found = serverless.page_invocations(&who, named.clone()).await.unwrap().items.len();
+            let counted = serverless.count_invocations(&who, filter.clone()).await.unwrap();
+            let of_one = serverless.count_invocations(&who, named).await.unwrap();
+            let sum = |counts: Vec<StatusCount>| counts.iter().map(|count| count.count).sum::<u64>();
+            let action = InvocationControlAction::Suspend;
+            let bulk = BulkControl { filter, action, max_items: 10, per_second: None, dry_run: true };
+            let met = serverless.bulk_control(&who, bulk).await.unwrap().items;
+            let met = met.iter().any(|outcome| outcome.invocation_id == own);
+            (listed, found, (sum(counted), sum(of_one)), met)
+        });
+        assert_eq!((listed, named, met), (all, usize::from(sees), sees), "{}", ctx.subject);
+        assert_eq!(counted, (all as u64, u64::from(sees)), "{}", ctx.subject);
+        let (who, id, private) = (ctx.clone(), id.clone(), id.clone());
+        let answers = bed.run(|serverless| async move {
+            let signal = InvocationSignal { signal_id: who.subject.clone(), name: "n".to_owned(), payload: json!(1) };
+            [
+                serverless.get_invocation(&who, &id).await.err(),
+                serverless.get_invocation_timeline(&who, &id).await.err(),
+                serverless.page_timeline(&who, &id, PageQuery::default()).await.err(),
+                serverless.follow_timeline(&who, &id).await.err(),
+                serverless.signal_invocation(&who, &id, signal).await.err(),
+            ]
+        });
+        for refused in answers {
+            let expected = (!sees).then_some(errors::NOT_FOUND);
+            assert_eq!(refused.as_ref().map(|refused| refused.error_type_id.as_str()), expected, "{}", ctx.subject);
+        }
+        if !sees {
+            for action in [InvocationControlAction::Cancel, InvocationControlAction::Replay] {
+                let (who, id) = (ctx.clone(), private.clone());
+                let refused =
+                    bed.run(|serverless| async move { serverless.control_invocation(&who, &id, action).await });
+                assert_eq!(refused.unwrap_err().error_type_id, errors::NOT_FOUND);
+            }
+        }
     }
 }
 

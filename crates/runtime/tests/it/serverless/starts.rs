@@ -56,6 +56,23 @@ fn checks_come_in_their_order() {
     assert_eq!(records(&bed), 0, "nothing is kept of a refused start");
 }
 
+/// R23: params are as large as a payload may be and no larger, and nothing is kept of those that are.
+#[test]
+fn params_have_a_limit() {
+    let bed = Bed::of(51, |cluster| cluster.config.limits.payload_bytes_max = 1_000);
+    let address = echo(&bed, "f", |_| {});
+    let of = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
+    for dry_run in [true, false] {
+        let start = |bytes| bed.start_as(&me(), InvocationRequest { dry_run, ..request(&address, of(bytes)) });
+        let refused = start(1_001).unwrap_err();
+        assert_eq!(refused.error_type_id, errors::VALIDATION);
+        let issue = &refused.details["issues"][0];
+        assert_eq!((&issue["error_type"], &issue["location"]["path"]), (&json!("limit_exceeded"), &json!("$.params")));
+        assert_eq!(records(&bed), 0);
+        assert!(start(1_000).is_ok());
+    }
+}
+
 /// SR-062, SR-400, SR-406, SR-407, SR-409, SR-412, SR-414, SR-416, SR-419: a dry run says what would happen and leaves nothing behind.
 #[test]
 fn a_dry_run_leaves_nothing() {

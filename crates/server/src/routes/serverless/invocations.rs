@@ -34,8 +34,11 @@ pub(super) async fn start(
     headers: HeaderMap,
     Json(document): Document,
 ) -> Answer<Response> {
-    let idempotency_key = idempotency_key(&headers)?;
-    let request = InvocationRequest { idempotency_key, ..requests::start(&Value::Object(document))? };
+    let mut request = requests::start(&Value::Object(document))?;
+    // A dry run does not look at it, not even at whether it is one.
+    if !request.dry_run {
+        request.idempotency_key = idempotency_key(&headers)?;
+    }
     let result = app.serverless.start_invocation(&ctx, request).await?;
     let answer = Body(shown::result(&ctx, &result));
     if result.dry_run || result.cached || result.repeated {

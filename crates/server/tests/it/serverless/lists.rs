@@ -109,6 +109,9 @@ async fn wrong_queries() {
         format!("cursor={tampered}&limit=1"),
         format!("cursor={cursor}&limit=1&status=failed"),
         "%24filter=%FF".to_owned(),
+        "correlation_id=%00".to_owned(),
+        "%24filter=id%20eq%20%27a%00b%27".to_owned(),
+        "%24filter=not%20(correlation_id%20in%20(%27%00%27))".to_owned(),
     ] {
         refused(&api.get(&format!("/invocations?{query}")).await, 400, "bad_request");
     }
@@ -120,7 +123,11 @@ async fn wrong_queries() {
         }
         refused(&api.get(&format!("/{list}?colour=red")).await, 400, "bad_request");
     }
-    refused(&api.get("/entrypoints?entrypoint_id_prefix=a*b").await, 400, "bad_request");
+    for query in ["entrypoint_id_prefix=a*b", "entrypoint_id_prefix=%00", "tags=%00", "runtime=%00"] {
+        refused(&api.get(&format!("/entrypoints?{query}")).await, 400, "bad_request");
+    }
+    let bulk = json!({"action": "cancel", "filter": "correlation_id eq '\0'"});
+    refused(&api.post("/invocations:bulk", &bulk).await, 400, "bad_request");
     refused(&api.get("/invocations:counts?limit=1").await, 400, "bad_request");
 }
 

@@ -107,10 +107,11 @@ async fn a_definition_is_validated_the_same_way_everywhere() {
     wrong["traits"]["limits"]["timeout_seconds"] = json!(0);
     wrong["traits"]["invocation"]["default"] = json!("never");
     wrong["title"] = json!(7);
+    wrong["tags"] = json!(["\0"]);
     let (posted, checked) = (api.post("/entrypoints", &wrong).await, api.post("/entrypoints:validate", &wrong).await);
     for answer in [&posted, &checked] {
         refused(answer, 422, "validation");
-        for path in ["$.traits.limits.timeout_seconds", "$.traits.invocation.default", "$.title"] {
+        for path in ["$.traits.limits.timeout_seconds", "$.traits.invocation.default", "$.title", "$.tags[0]"] {
             assert!(paths(answer).contains(&path), "{path}: {}", answer.text);
         }
     }
@@ -192,6 +193,20 @@ async fn entrypoints_are_listed() {
         assert_eq!(answer.status, 200, "{query}: {}", answer.text);
         assert_eq!(answer.json["items"].as_array().map(Vec::len), Some(count), "{query}: {}", answer.text);
         assert_eq!(answer.json["page_info"]["has_more"], json!(false));
+    }
+    // SR-216: an archived one is shown to who asks for such.
+    let archived = api.activate(&definition(&FUNCTION.replace("echo.v1", "echo.v3"))).await;
+    for action in ["disable", "archive"] {
+        assert_eq!(api.act(&archived, action).await.status, 200);
+    }
+    for (filter, count) in [
+        ("status ne 'active'", 1),
+        ("status eq 'draft' or title eq 'Echo'", 3),
+        ("status eq 'archived'", 1),
+        ("status in ('archived','draft')", 2),
+    ] {
+        let answer = api.get(&format!("/entrypoints?%24filter={}", filter.replace(' ', "%20"))).await;
+        assert_eq!(answer.json["items"].as_array().map(Vec::len), Some(count), "{filter}: {}", answer.text);
     }
     let ordered = api.get("/entrypoints?%24orderby=entrypoint_id%20desc").await.json;
     let addresses: Vec<&Value> =

@@ -114,6 +114,13 @@ async fn only_active_and_deprecated_entrypoints_start() {
 async fn a_dry_run_leaves_nothing_behind() {
     let api = api().await;
     let request = json!({"entrypoint_id": FUNCTION, "mode": "sync", "params": {"amount": 1}, "dry_run": true});
+    // SR-412: a dry run does not look at the key.
+    for key in [String::new(), "k".repeat(10_000)] {
+        let dry = json!({"entrypoint_id": FUNCTION, "params": {}, "dry_run": true});
+        assert_eq!(api.invoke(&dry, &[("idempotency-key", &key)]).await.status, 200);
+        let real = json!({"entrypoint_id": FUNCTION, "params": {}});
+        assert_eq!(api.invoke(&real, &[("idempotency-key", &key)]).await.status, 400);
+    }
     let key = [("idempotency-key", "k")];
     let answer = api.invoke(&request, &key).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
