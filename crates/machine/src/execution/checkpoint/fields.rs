@@ -1,6 +1,7 @@
 //! What the API's model says about each field of an update.
 
 use servo_model::event::ExecutionStarted;
+use servo_model::function::is_tenant_id;
 use servo_model::operation::{OperationAction, OperationType, OperationUpdate};
 
 use crate::execution::size;
@@ -36,7 +37,7 @@ pub(super) fn check(update: &OperationUpdate) -> Result<(), Refusal> {
             return Err(Refusal::invalid("FunctionName has 1 to 256 characters."));
         }
         // Both go on as headers of the call: what cannot stand in one would be lost on the way.
-        if options.tenant_id.as_ref().is_some_and(|tenant| !is_tenant(tenant)) {
+        if options.tenant_id.as_ref().is_some_and(|tenant| !is_tenant_id(tenant)) {
             return Err(Refusal::invalid("TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ]."));
         }
         if options.trace_id.as_ref().is_some_and(|trace| trace.len() > 8_192 || !is_printable(trace)) {
@@ -69,11 +70,6 @@ pub(super) fn check_ending(update: &OperationUpdate, start: &ExecutionStarted) -
 
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
-}
-
-fn is_tenant(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/=+-@ ".contains(&byte);
-    (1..=256).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 fn plain(field: &str, text: &str, max: usize) -> Result<(), Refusal> {

@@ -55,7 +55,7 @@ fn what_was_cut_short_is_billed() {
     assert_eq!(bed.get(&id).observability.metrics, metrics);
 }
 
-/// SR-133, SR-180: a function's own limit of time holds however it is started; a run that reaches it while it waits fails
+/// SR-180: a function's own limit of time holds however it is started; a run that reaches it while it waits fails
 /// without going on.
 #[test]
 fn the_time_of_a_function_holds_for_its_entrypoints() {

@@ -10,8 +10,7 @@ use servo_entrypoint::cache::KEY_CHARS_MAX;
 use servo_entrypoint::odata::INVOCATIONS;
 use servo_entrypoint::validate::requests;
 use servo_entrypoint::{
-    BlockedBy, Cause, InvocationControlAction, InvocationListFilter, InvocationMode, InvocationRequest,
-    InvocationStatus,
+    BlockedBy, Cause, InvocationControlAction, InvocationListFilter, InvocationMode, InvocationStatus,
 };
 use servo_model::RunId;
 
