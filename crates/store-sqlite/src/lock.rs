@@ -92,7 +92,7 @@ mod tests {
         let taken = Lock::take_with(dir.path(), || {
             looks += 1;
             if looks == 3 {
-                left = None;
+                drop(left.take());
             }
             looks < 10
         });
