@@ -38,7 +38,11 @@ pub(crate) fn cut_off(execution: &Execution, decision: &mut Decision) {
         return;
     }
     let error = ErrorObject::new("Runtime.ExitError", ENDED);
-    decision.fact(handler::returned(execution, running, HandlerStatus::Lost, Some(error), 0));
+    let mut returned = handler::returned(execution, running, HandlerStatus::Lost, Some(error), 0);
+    if let EventBody::HandlerReturned(body) = &mut returned {
+        body.cut_off = true;
+    }
+    decision.fact(returned);
 }
 
 /// Takes back what is still out, and tells whoever waits for this execution.

@@ -211,6 +211,7 @@ pub(super) fn returned(
         retry_after_ms,
         cpu_ms: None,
         memory_mb: None,
+        cut_off: false,
         checkpoint: None,
     })
 }

@@ -92,6 +92,9 @@ pub struct HandlerReturned {
     pub cpu_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
+    /// The execution has ended under it: it ran until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_off: bool,
     /// Set when a checkpoint ended the execution, and the invocation with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointRef>,

@@ -29,7 +29,7 @@ impl Execution {
     /// Until when an invocation ran. Of one that was lost with its node nobody knows more than when it was last heard of:
     /// the time until somebody missed it is not the run's.
     pub(super) fn ran_until(&self, body: &HandlerReturned, at: Timestamp) -> Timestamp {
-        if body.status != HandlerStatus::Lost {
+        if body.status != HandlerStatus::Lost || body.cut_off {
             return at;
         }
         let heard = self.operations.iter().map(|operation| operation.ended_at.unwrap_or(operation.started_at));
