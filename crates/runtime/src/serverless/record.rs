@@ -71,9 +71,7 @@ fn metrics(execution: &Execution, pin: &EntrypointPin, finished_at: Option<Times
     let Some(finished_at) = finished_at else { return metrics };
     let steps = execution.operations().iter().filter(|operation| operation.operation_type == OperationType::Step);
     metrics.duration_ms = Some(head.begun_at.map_or(0, |begun| millis_between(begun, finished_at)));
-    // A run that was cut short has ended before its handler: that ran up to there.
-    let cut_short = head.invocation.as_ref().map_or(0, |open| millis_between(open.invoked_at, finished_at));
-    metrics.billed_duration_ms = Some(head.executed_ms.saturating_add(cut_short));
+    metrics.billed_duration_ms = Some(head.executed_ms);
     metrics.cpu_time_ms = head.cpu_ms;
     metrics.max_memory_used_mb = head.memory_mb.map(Into::into);
     metrics.step_count = Some(match pin.kind {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use servo_entrypoint::{DefinitionStatus, StatusCount};
+use servo_entrypoint::{DefinitionStatus, InvocationRecord, StatusCount};
 use servo_model::{Permission, RunId, RunState, SecurityContext};
 use servo_store::entrypoints::{EntrypointQuery, OWNER_USER};
 use servo_store::runs::{RunField, RunFilter, RunValue};
 
 use super::list::ENTRYPOINTS_READ;
-use super::{Answer, Serverless, engine_error, no_invocation, store_error};
+use super::{Answer, Serverless, engine_error, no_invocation, record, store_error};
 
 /// Entrypoints that one query leaves out; runs of any more are left out of its answer.
 const LEFT_OUT_MAX: usize = 100;
@@ -39,6 +39,14 @@ impl Serverless {
         let look = |state: &RunState| state.entrypoint().map(|pin| pin.id.clone());
         let found = self.engine().view(&Self::scope(ctx), run_id, look).await.map_err(engine_error)?;
         self.check_run_of(ctx, &found.ok_or_else(no_invocation)?).await
+    }
+
+    /// The record of a run, if the caller sees it.
+    pub(super) async fn read_seen(&self, ctx: &SecurityContext, run_id: &RunId) -> Answer<InvocationRecord> {
+        let look = |state: &RunState| Some((state.entrypoint()?.id.clone(), record(state)?));
+        let found = self.engine().view(&Self::scope(ctx), run_id, look).await.map_err(engine_error)?;
+        let (entrypoint, record) = found.ok_or_else(no_invocation)?;
+        self.check_run_of(ctx, &entrypoint).await.map(|()| record)
     }
 
     /// The same, of a run whose entrypoint is known.
