@@ -6,6 +6,7 @@ mod calm;
 mod embedded;
 mod figure;
 mod http;
+mod lane;
 pub(crate) mod load;
 pub(crate) mod process;
 mod recovery;

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Request, header};
-use hyper_util::rt::TokioIo;
+use reqwest::header;
 use serde_json::Value;
+
+use super::lane::Lane;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Where a body names the execution; the first is 1.
@@ -22,7 +20,7 @@ pub(crate) const NUMBER: &str = "{number}";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Call {
     pub(crate) path: String,
-    pub(crate) headers: Vec<(&'static str, &'static str)>,
+    pub(crate) headers: Vec<(String, String)>,
     /// JSON, or nothing at all.
     pub(crate) body: String,
 }
@@ -41,15 +39,25 @@ pub(crate) struct Loaded {
     pub(crate) times: Vec<f64>,
 }
 
+/// On a thread of its own: the load takes one core at most, and none from tasks of this program.
 pub(crate) async fn run(address: SocketAddr, call: &Call, lanes: usize, until: Until) -> Result<Loaded> {
-    let (next, call) = (Arc::new(AtomicUsize::new(1)), Arc::new(call.clone()));
+    let call = call.clone();
+    tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(drive(address, &call, lanes, until))
+    })
+    .await?
+}
+
+async fn drive(address: SocketAddr, call: &Call, lanes: usize, until: Until) -> Result<Loaded> {
+    let next = Arc::new(AtomicUsize::new(1));
     let mut connections = Vec::new();
     for _ in 0..lanes {
-        connections.push(connect(address).await?);
+        connections.push(Lane::connect(address, call).await?);
     }
     let from = Instant::now();
-    let lane = |mut connection: SendRequest<Full<Bytes>>| {
-        let (next, call) = (next.clone(), call.clone());
+    let lane = |mut connection: Lane| {
+        let (next, path) = (next.clone(), call.path.clone());
         async move {
             let mut times = Vec::new();
             loop {
@@ -62,7 +70,8 @@ pub(crate) async fn run(address: SocketAddr, call: &Call, lanes: usize, until: U
                     return anyhow::Ok(times);
                 }
                 let began = Instant::now();
-                once(&mut connection, address, &call, number).await?;
+                let answered = tokio::time::timeout(CALL_TIMEOUT, connection.call(number)).await;
+                answered.context("no answer within a minute")?.with_context(|| path.clone())?;
                 times.push(began.elapsed().as_secs_f64() * 1e6);
             }
         }
@@ -74,41 +83,6 @@ pub(crate) async fn run(address: SocketAddr, call: &Call, lanes: usize, until: U
     }
     let seconds = from.elapsed().as_secs_f64();
     Ok(Loaded { calls: times.len(), per_second: times.len() as f64 / seconds, times })
-}
-
-async fn connect(address: SocketAddr) -> Result<SendRequest<Full<Bytes>>> {
-    let stream = tokio::net::TcpStream::connect(address).await.with_context(|| format!("connect to {address}"))?;
-    stream.set_nodelay(true)?;
-    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
-async fn once(
-    connection: &mut SendRequest<Full<Bytes>>,
-    address: SocketAddr,
-    call: &Call,
-    number: usize,
-) -> Result<()> {
-    let body = call.body.replace(NUMBER, &number.to_string());
-    let mut request = Request::post(&call.path).header(header::HOST, address.to_string());
-    if !body.is_empty() {
-        request = request.header(header::CONTENT_TYPE, "application/json");
-    }
-    for (name, value) in &call.headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(Full::new(Bytes::from(body)))?;
-    let answered = async {
-        connection.ready().await?;
-        let (head, body) = connection.send_request(request).await?.into_parts();
-        anyhow::Ok((head, body.collect().await?.to_bytes()))
-    };
-    let (head, answer) = tokio::time::timeout(CALL_TIMEOUT, answered).await.context("no answer within a minute")??;
-    if !head.status.is_success() || head.headers.contains_key("x-amz-function-error") {
-        bail!("{} answered {}: {}", call.path, head.status, String::from_utf8_lossy(&answer));
-    }
-    Ok(())
 }
 
 /// One call outside any measurement, and its answer.
@@ -127,12 +101,16 @@ pub(crate) async fn ask(method: reqwest::Method, url: &str, body: Option<&Value>
     Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
-/// `servo-bench load ADDRESS PATH BODY LANES SECONDS`: the load alone, beside a server under a profiler.
+/// `servo-bench load ADDRESS PATH BODY LANES SECONDS [NAME=VALUE...]`: the load alone, beside a server under a profiler.
 pub(crate) fn alone(arguments: &[String]) -> Result<()> {
-    let [address, path, body, lanes, seconds] = arguments else {
-        bail!("usage: servo-bench load ADDRESS PATH BODY LANES SECONDS");
+    let [address, path, body, lanes, seconds, headers @ ..] = arguments else {
+        bail!("usage: servo-bench load ADDRESS PATH BODY LANES SECONDS [NAME=VALUE...]");
     };
-    let call = Call { path: path.clone(), headers: Vec::new(), body: body.clone() };
+    let headers = headers.iter().map(|header| {
+        let (name, value) = header.split_once('=').context("a header is NAME=VALUE")?;
+        anyhow::Ok((name.to_owned(), value.to_owned()))
+    });
+    let call = Call { path: path.clone(), headers: headers.collect::<Result<_>>()?, body: body.clone() };
     let until = Until::Seconds(seconds.parse()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut loaded = runtime.block_on(run(address.parse()?, &call, lanes.parse()?, until))?;

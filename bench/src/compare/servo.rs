@@ -67,7 +67,7 @@ fn calls() -> Calls {
         headers: Vec::new(),
         body,
     };
-    let sent = |call: Call| Call { headers: vec![("x-amz-invocation-type", "Event")], ..call };
+    let sent = |call: Call| Call { headers: vec![("x-amz-invocation-type".to_owned(), "Event".to_owned())], ..call };
     let numbered = format!(r#"{{"number":{NUMBER},"steps":10}}"#);
     Calls {
         empty: call("empty", "{}".to_owned()),
