@@ -28,6 +28,9 @@ use servo_cli::{Cli, Command, Failure, Global, Local, Next, Out, exit};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+const WORKERS_MIN: usize = 2;
+const WORKERS_MAX: usize = 16;
+
 fn main() -> ExitCode {
     // A child that runs sandboxed code: no command of people, and nothing else of this program is set up for it.
     if std::env::args_os().nth(1).is_some_and(|arg| arg == code::WORKER) {
@@ -36,13 +39,18 @@ fn main() -> ExitCode {
     let matches = dev::flags::command().get_matches();
     let (cli, flags) = dev::flags::parse(&matches).unwrap_or_else(|error| error.exit());
     let out = Out::new(&cli.global);
-    // Two workers are enough: the store has threads of its own, and every one costs memory.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(run(cli, flags, &out)),
         Err(error) => Err(Failure::new(exit::ERROR, format!("the async runtime does not start: {error}"))),
     };
     ExitCode::from(result.unwrap_or_else(|failure| out.failure(&failure)))
+}
+
+/// As many as there are processors. Two even with one, so that a long answer does not hold up the short ones; and not more
+/// than the store's one writer can feed.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(WORKERS_MIN, |found| found.get().clamp(WORKERS_MIN, WORKERS_MAX))
 }
 
 async fn run(cli: Cli, flags: DevFlags, out: &Out) -> Result<u8, Failure> {
