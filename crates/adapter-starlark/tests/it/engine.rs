@@ -156,6 +156,7 @@ fn result(ended: &Ended) -> serde_json::Value {
     serde_json::from_str(ended.result.as_deref().unwrap()).unwrap()
 }
 
+/// SR-235: calls, parallel branches, decisions, pauses, events and checkpoints, in one workflow on the real engine.
 #[tokio::test]
 async fn every_operation_passes_the_engines_rules() {
     let source = r#"
@@ -174,7 +175,8 @@ def main(ctx, input):
     child = ctx.invoke("child", {"n": charged.n})
     bad = ctx.invoke("broken", catch = True)
     late = ctx.wait_signal("never", timeout = 1)
-    return [charged.n, len(once), failed.error.message, doubled, both, child, bad.ok, bad.error.message, late]
+    path = ctx.step("ship", lambda: "shipped") if late else ctx.step("undo", lambda: "undone")
+    return [charged.n, len(once), failed.error.message, doubled, both, child, bad.ok, bad.error.message, late, path]
 "#;
     let child = "def main(ctx, input):\n    ctx.sleep(1)\n    return input.n + 1\n";
     let broken = "def main(ctx, input):\n    return input.n\n";
@@ -183,7 +185,7 @@ def main(ctx, input):
     let result = result(&ended);
     assert_eq!(
         result,
-        json!([41, 36, "no", [2, 4, 6], [{"a": 1}, [2]], 42, false, "Object of type `NoneType` has no attribute `n`", null])
+        json!([41, 36, "no", [2, 4, 6], [{"a": 1}, [2]], 42, false, "Object of type `NoneType` has no attribute `n`", null, "undone"])
     );
     assert_eq!(engine.handlers.world.lines.texts(), ["waits"]);
 }

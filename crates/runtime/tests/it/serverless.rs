@@ -15,4 +15,5 @@ mod published;
 mod records;
 mod starts;
 pub(crate) mod support;
+mod waits;
 mod workflows;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use servo_entrypoint::{InvocationStatus as S, TimelineEventType as T};
+use servo_entrypoint::{EntrypointStatusAction, InvocationStatus as S, TimelineEventType as T, errors};
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ExecutionStatus, OperationAction as A};
 
-use super::support::{Bed, awaits};
+use super::support::{Bed, FUNCTION, awaits, definition};
 use crate::executions::handler::{Invocation, history, kinds, pending, step, succeeded, tenant};
 
 /// DX-096: an execution of a durable function is an invocation of the entrypoint that refers to it. Status, result and what
@@ -45,4 +46,24 @@ fn an_execution_is_an_invocation() {
     for kind in ["ExecutionStarted", "StepSucceeded", "CallbackStarted", "ExecutionSucceeded"] {
         assert!(kinds.iter().any(|told| told == kind), "{kind} in {kinds:?}");
     }
+}
+
+/// SR-090: what an adapter provides may come while the server runs. From then on it can be registered and called, and what it
+/// provides next is what the next call runs.
+#[test]
+fn what_an_adapter_provides_is_registered_while_it_runs() {
+    let bed = Bed::new(103);
+    let document = definition(FUNCTION, "late");
+    let missing = bed.register(&document).unwrap_err();
+    assert_eq!(missing.error_type_id, errors::VALIDATION);
+    let mut spec = FunctionSpec::new(Reach::InProcess);
+    spec.durable = false;
+    let answers = |answer: &'static str| move |_: Arc<Invocation>| async move { Ok(answer.to_owned()) };
+    bed.functions.define_as(&bed.world, "late", &spec, answers(r#"{"n":1}"#));
+    let address = bed.register(&document).unwrap().entrypoint_id;
+    bed.act(&address, EntrypointStatusAction::Activate).unwrap();
+    let call = || bed.start(&address, json!({})).unwrap().record.invocation_id;
+    assert_eq!(bed.until(&call(), S::Succeeded).result, Some(json!({"n": 1})));
+    bed.functions.define_as(&bed.world, "late", &spec, answers(r#"{"n":2}"#));
+    assert_eq!(bed.until(&call(), S::Succeeded).result, Some(json!({"n": 2})));
 }

@@ -238,6 +238,25 @@ fn an_operators_limiter_is_asked() {
     assert_eq!(*told.lock().unwrap(), vec![config; 3]);
 }
 
+/// SR-077: a start that was over the limit is the caller's to repeat. Nothing of it is kept, so nothing comes of it later.
+#[test]
+fn a_start_over_the_limit_is_not_made_up_for() {
+    let bed = Bed::new(53);
+    let address = echo(&bed, "f", |document| {
+        let strategy = "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~";
+        let config = json!({"max_requests_per_second": 1.0, "burst_size": 1});
+        document["traits"]["rate_limit"] = json!({"strategy": strategy, "config": config});
+    });
+    let first = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    for _ in 0..3 {
+        assert_eq!(bed.start(&address, json!({})).unwrap_err().error_type_id, errors::RATE_LIMITED);
+    }
+    bed.until(&first, S::Succeeded);
+    bed.world.pass(Duration::from_secs(3_600));
+    assert_eq!((records(&bed), bed.functions.calls.lock().unwrap().len()), (1, 1));
+    bed.start(&address, json!({})).unwrap();
+}
+
 /// SR-310, SR-404: as many as may be under way, and no more.
 #[test]
 fn the_quota_counts_what_is_under_way() {
