@@ -215,11 +215,11 @@ impl LambdaHandlers {
         Ok(hub)
     }
 
-    async fn pull(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn pull(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         match self.hub(&call.tenant, &call.function) {
             Ok(hub) => hub.call(call).await,
-            Err(error @ Error::Full { .. }) => Err(HandlerFailure::crashed(failure::TOO_MANY, error.to_string())),
-            Err(error) => Err(HandlerFailure::crashed(failure::EXIT, error.to_string())),
+            Err(error @ Error::Full { .. }) => Err(HandlerFailure::unreached(failure::TOO_MANY, error.to_string())),
+            Err(error) => Err(HandlerFailure::unreached(failure::EXIT, error.to_string())),
         }
     }
 
@@ -263,8 +263,8 @@ impl Handlers for LambdaHandlers {
         }
         let timeout = call.timeout;
         let reached = match call.spec.reach.clone() {
-            // It has a timeout of its own, because it can say more about a call that took too long.
-            Reach::Pull => return self.pull(call).await.map(Reply::from),
+            // Its time begins when a worker takes the call.
+            Reach::Pull => return self.pull(call).await,
             Reach::Push { url } => tokio::time::timeout(timeout, self.push.call(&url, call)).await,
             Reach::InProcess => tokio::time::timeout(timeout, self.in_process.call(call)).await,
             Reach::Code(code) => {
@@ -273,5 +273,9 @@ impl Handlers for LambdaHandlers {
             }
         };
         reached.unwrap_or_else(|_| Err(failure::timed_out(timeout))).map(Reply::from)
+    }
+
+    fn keeps_time(&self, reach: &Reach) -> bool {
+        matches!(reach, Reach::Pull)
     }
 }

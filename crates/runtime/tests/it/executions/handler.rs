@@ -73,6 +73,10 @@ impl Handlers for Scripted {
         let token = Mutex::new(Some(input.checkpoint_token.clone()));
         script(Arc::new(Invocation { input, call, executions, token })).await.map(Reply::from)
     }
+
+    fn keeps_time(&self, reach: &Reach) -> bool {
+        matches!(reach, Reach::Pull)
+    }
 }
 
 /// Functions in a world.
