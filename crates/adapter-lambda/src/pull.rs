@@ -15,6 +15,8 @@ use servo_model::{RunId, TenantId, Timestamp};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
+pub(crate) use ports::Owner;
+
 use crate::failure;
 use crate::port::{Port, PortId, WorkerKind};
 use crate::settings::{NowFn, Parts, Settings};
@@ -209,6 +211,10 @@ impl Hub {
         let Waiting { call, take, reply } = waiting;
         state.waiting_bytes -= call.payload.len();
         at.remember(&call.request_id, &call.run_id);
+        if !state.taken.values().any(|taken| taken.port == port) {
+            // Those of another call.
+            at.last_words.clear();
+        }
         // The end of a supervised process is the better sign: clients may close connections for reasons of their own.
         let connection = connection.filter(|_| at.kind == WorkerKind::Pull);
         let since = Instant::now();

@@ -79,7 +79,7 @@ async fn response(
         Ok(body) => {
             let answer = String::from_utf8(body)
                 .map_err(|_| HandlerFailure::crashed(failure::INVALID_RESPONSE, "the answer is not UTF-8"));
-            report(&api, &id, answer)
+            report(&api, &id, answer).await
         }
         Err(unread) => refuse(&api, &id, unread),
     }
@@ -94,7 +94,7 @@ async fn error(
 ) -> Response {
     connection.hear();
     match read(body).await {
-        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))),
+        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))).await,
         Err(unread) => refuse(&api, &id, unread),
     }
 }
@@ -126,8 +126,11 @@ async fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "NotFound", "the Runtime API has next, response, error and init/error")
 }
 
-fn report(api: &Api, id: &str, answer: Answer) -> Response {
-    if api.hub.answer(api.port, id, answer) { accepted() } else { unknown() }
+async fn report(api: &Api, id: &str, answer: Answer) -> Response {
+    let wanted = api.hub.answer(api.port, id, answer);
+    // Before the worker goes on: what it writes from then on belongs to its next call.
+    api.hub.drained(api.port).await;
+    if wanted { accepted() } else { unknown() }
 }
 
 fn refuse(api: &Api, id: &str, unread: Unread) -> Response {
