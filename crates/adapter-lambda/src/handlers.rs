@@ -22,6 +22,7 @@ use crate::push::Push;
 use crate::settings::{Error, Parts};
 use crate::supervise::Supervised;
 use crate::supervise::command::WorkerCommand;
+use crate::supervise::spawner::Spawner;
 use crate::{failure, listener, tasks};
 
 pub struct LambdaHandlers {
@@ -30,6 +31,7 @@ pub struct LambdaHandlers {
     in_process: InProcess,
     hubs: Mutex<HashMap<(TenantId, String), Arc<Hub>>>,
     supervised: Mutex<Vec<Arc<Supervised>>>,
+    spawner: Arc<Spawner>,
     /// One listener is opened at a time, so that asking twice gives the same one.
     opening: tokio::sync::Mutex<()>,
     /// Ends processes first, because they may still answer; then listeners.
@@ -53,6 +55,7 @@ impl LambdaHandlers {
             in_process: InProcess::default(),
             hubs: Mutex::default(),
             supervised: Mutex::default(),
+            spawner: Arc::default(),
             opening: tokio::sync::Mutex::new(()),
             stop: CancellationToken::new(),
             stop_listening: CancellationToken::new(),
@@ -133,7 +136,8 @@ impl LambdaHandlers {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         // A program that we run is what its function's newest version is; older runs are its business, too.
         let at = self.listen(&hub, (WorkerKind::Supervised, None), loopback, serving.clone()).await?;
-        let worker = Supervised::new(hub, at, command, self.parts.clone(), self.stop.child_token());
+        let worker =
+            Supervised::new(hub, at, command, (self.parts.clone(), self.spawner.clone()), self.stop.child_token());
         let worker = Arc::new(worker);
         self.supervised.lock().unwrap_or_else(PoisonError::into_inner).push(worker.clone());
         tasks::spawn(&self.processes, async move {

@@ -4,6 +4,7 @@
 pub(crate) mod command;
 pub(crate) mod lines;
 mod signal;
+pub(crate) mod spawner;
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -27,6 +28,7 @@ use crate::tasks;
 use command::{Stamp, WorkerCommand};
 use lines::Lines;
 use signal::Signal;
+use spawner::Spawner;
 
 /// What the worker wrote last is read for so long after its end; what it started may hold the pipes open for ever.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -38,6 +40,7 @@ pub(crate) struct Supervised {
     command: WorkerCommand,
     address: SocketAddr,
     parts: Arc<Parts>,
+    spawner: Arc<Spawner>,
     replace: Notify,
     /// The program's file as it was when the worker was started.
     stamp: Mutex<Option<Stamp>>,
@@ -56,10 +59,10 @@ impl Supervised {
         hub: Arc<Hub>,
         (port, address): (PortId, SocketAddr),
         command: WorkerCommand,
-        parts: Arc<Parts>,
+        (parts, spawner): (Arc<Parts>, Arc<Spawner>),
         stop: CancellationToken,
     ) -> Self {
-        Self { hub, port, stop, command, address, parts, replace: Notify::new(), stamp: Mutex::new(None) }
+        Self { hub, port, stop, command, address, parts, spawner, replace: Notify::new(), stamp: Mutex::new(None) }
     }
 
     /// Asks for a new process if the program's file is not the one that was started. A file that is missing, as in the middle
@@ -105,7 +108,8 @@ impl Supervised {
         let stamp = self.command.stamp().await.ok().flatten();
         *self.stamp.lock().unwrap_or_else(PoisonError::into_inner) = stamp;
         self.hub.with_port(self.port, crate::port::Port::begin);
-        let mut child = match self.command.build(&self.parts, &self.hub.function, self.address).spawn() {
+        let command = self.command.build(&self.parts, &self.hub.function, self.address);
+        let mut child = match self.spawner.spawn(command).await {
             Ok(child) => child,
             Err(error) => return self.gone(End::Ended(format!("could not be started: {error}"))),
         };
