@@ -115,6 +115,38 @@ async fn a_call_that_waits_gets_the_result() {
     assert_eq!(kinds, ["ExecutionStarted", "InvocationCompleted", "ExecutionSucceeded"]);
 }
 
+/// DX-090: a qualifier that leads nowhere is an error of the published API that names it, and says what is missing.
+#[tokio::test]
+async fn a_qualifier_that_leads_nowhere_is_named() {
+    let server = server().await;
+    let table = [
+        ("nobody", "live", 404, "Function not found: nobody:live"),
+        ("echo", "9", 404, "Function not found: echo:9; its newest version is 1"),
+        ("echo", "01", 404, "Function not found: echo:01; its newest version is 1"),
+        ("echo", "99999999999999999999", 404, "Function not found: echo:99999999999999999999; its newest version is 1"),
+        ("echo", "live", 404, "Function not found: echo:live; the function has no alias live"),
+        (
+            "echo",
+            "a%20b",
+            400,
+            "Invalid Qualifier 'a b': it is the number of a version, the name of an alias, or $LATEST",
+        ),
+    ];
+    for (function, qualifier, status, message) in table {
+        let path = format!("/2015-03-31/functions/{function}/invocations?Qualifier={qualifier}");
+        let answer = server.request(Method::POST, &path).body("{}").send().await.unwrap();
+        let name = if status == 404 { "ResourceNotFoundException" } else { "InvalidParameterValueException" };
+        assert_eq!(refused(answer).await, (status, name.to_owned(), message.to_owned()));
+    }
+    let alias = server.send(Method::PUT, "/v1/functions/echo/aliases/live", "", Some(&json!({"version": 1}))).await;
+    assert_eq!(alias.status, 200, "{}", alias.text);
+    for named in ["echo:live/invocations", "echo/invocations?Qualifier=live", "echo:1/invocations"] {
+        let path = format!("/2015-03-31/functions/{named}");
+        let answer = server.request(Method::POST, &path).body("{}").send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-executed-version")), (200, "1"), "{named}");
+    }
+}
+
 #[tokio::test]
 async fn a_failure_is_a_function_error() {
     let server = server().await;
