@@ -25,6 +25,8 @@ pub struct HandlerCall {
     pub timeout: Duration,
     /// The caller's tenant in the API's sense.
     pub tenant_id: Option<String>,
+    /// What the caller said about itself: JSON in base64.
+    pub client_context: Option<String>,
     pub trace: Option<String>,
     pub run_id: servo_model::RunId,
 }

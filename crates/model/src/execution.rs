@@ -138,7 +138,8 @@ pub struct Ended {
 
 impl Execution {
     fn new(start: ExecutionStarted, started_at: Timestamp) -> Self {
-        let bytes = 2_000 + start.input.as_ref().map_or(0, String::len);
+        let kept = [&start.input, &start.client_context].into_iter().flatten();
+        let bytes = 2_000 + kept.map(String::len).sum::<usize>();
         let head = Head {
             start,
             started_at,

@@ -39,6 +39,21 @@ async fn a_worker_asks_and_answers() {
     assert_eq!(fixture.worker().in_flight, 0);
 }
 
+/// DX-093: a worker gets the client context as JSON, in the characters that a header can have.
+#[tokio::test]
+async fn a_worker_gets_the_client_context() {
+    let fixture = fixture();
+    let address = fixture.open().await;
+    // {"custom":\n{"größe":"𝄞"}}
+    let client_context = Some("eyJjdXN0b20iOgp7Imdyw7bDn2UiOiLwnYSeIn19".to_owned());
+    let _started = fixture.start(HandlerCall { client_context, ..pull_call("r1") });
+    let (_, response) = soon(fixture.next(address)).await;
+    let told = header(&response, "Lambda-Runtime-Client-Context").unwrap();
+    assert_eq!(told, r#"{"custom": {"gr\u00f6\u00dfe":"\ud834\udd1e"}}"#);
+    let read: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(read["custom"]["größe"], "𝄞");
+}
+
 /// DX-093: an error that the worker reports reaches the caller with type, message and stack.
 #[tokio::test]
 async fn a_worker_reports_an_error() {

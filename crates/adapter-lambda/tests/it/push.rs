@@ -54,7 +54,9 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
     let (address, seen) = server().await;
     let fixture = fixture();
     let tenant_id = Some("acme".to_owned());
-    let posted = HandlerCall { tenant_id, trace: Some("Root=1".to_owned()), ..push(address, "200 - fine") };
+    let client_context = Some("e30=".to_owned());
+    let trace = Some("Root=1".to_owned());
+    let posted = HandlerCall { tenant_id, client_context, trace, ..push(address, "200 - fine") };
     assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned().into()));
     let complete = Reach::Push { url: format!("http://{address}/x/invocations") };
     assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned().into()));
@@ -66,6 +68,7 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
         ("X-Dex-Handler-Invoke", "true"),
         ("Content-Type", "application/json"),
         ("X-Amz-Tenant-Id", "acme"),
+        ("X-Amz-Client-Context", "e30="),
         ("X-Amzn-Trace-Id", "Root=1"),
         ("Lambda-Runtime-Aws-Request-Id", "r1"),
     ] {

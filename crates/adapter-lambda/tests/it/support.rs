@@ -98,6 +98,7 @@ pub(crate) fn call(reach: Reach, request_id: &str, payload: &str) -> HandlerCall
         payload: payload.to_owned(),
         timeout: LONG,
         tenant_id: None,
+        client_context: None,
         trace: None,
         run_id: RunId::parse(&format!("run_{request_id}")).unwrap(),
     }

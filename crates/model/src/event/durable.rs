@@ -26,6 +26,9 @@ pub struct ExecutionStarted {
     /// The caller's tenant in the API's sense, passed on to the handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<String>,
+    /// What the caller says about itself, in base64 as it came, passed on to the handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_context: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// Set when another execution waits for this one.

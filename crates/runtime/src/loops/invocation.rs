@@ -57,6 +57,7 @@ pub(crate) struct Prepared {
     entrypoint: Option<(String, Digest)>,
     timeout: Duration,
     tenant_id: Option<String>,
+    client_context: Option<String>,
     subject: Option<String>,
     trace: Option<String>,
 }
@@ -218,6 +219,7 @@ impl Invocation {
             entrypoint: pin.map(|pin| (pin.id.clone(), registered)),
             timeout: time_left(execution),
             tenant_id: start.tenant_id.clone(),
+            client_context: start.client_context.clone(),
             subject: state.context.as_ref().and_then(|context| context.triggered_by.clone()),
             trace: start.trace.clone(),
         })
@@ -257,8 +259,8 @@ impl Invocation {
 
     /// Calls the handler. `None` when the execution has ended under it.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
-        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, subject, trace } =
-            prepared;
+        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, .. } = prepared;
+        let Prepared { tenant_id, client_context, subject, trace, .. } = prepared;
         let tenant = &self.row.tenant;
         let loaded = match self.loaded(entrypoint).await {
             Ok(loaded) => loaded,
@@ -286,6 +288,7 @@ impl Invocation {
             payload,
             timeout,
             tenant_id,
+            client_context,
             trace,
             run_id: self.row.run_id.clone(),
         };

@@ -172,6 +172,7 @@ fn begin(
                 name,
                 input: Some(input),
                 tenant_id: None,
+                client_context: None,
                 trace,
                 synchronous: false,
             })
