@@ -51,6 +51,10 @@ impl Handlers for AllHandlers {
             Reach::Code(_) | Reach::Push { .. } | Reach::Pull | Reach::InProcess => self.lambda.call(call).await,
         }
     }
+
+    fn keeps_time(&self, reach: &Reach) -> bool {
+        self.lambda.keeps_time(reach)
+    }
 }
 
 struct Sources(Arc<Starlark>);

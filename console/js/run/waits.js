@@ -10,6 +10,8 @@ const CAUSES = {
   capacity: () => "as many runs are active as may be",
   draining: () => "paused; steps under way may still end",
   pause: () => "paused by a person",
+  worker: (by) => `waits for a worker of ${by.name ?? "its function"}`,
+  handler: (by) => `waits for its handler: ${by.reason ?? "it cannot be reached"}`,
   retry: () => "waits before the next try",
   timer: () => "sleeps",
   signal: (by) => `waits for the signal ${by.name ?? ""}`.trim(),
@@ -24,6 +26,8 @@ const CAUSES = {
 export const ABOUT = {
   queue: ["Queue", "The tenant has as many active runs as it may. They start as others end."],
   slot: ["Free place", "The entrypoint's max_concurrent, or the node's own limit, is reached."],
+  worker: ["Worker", "No worker that runs this version of the function is free. Start one, or more."],
+  handler: ["Handler", "The function cannot be reached. It is called again until it can, or until the run's time is over."],
   retry: ["Retry", "The last try failed; the next one has a time. Retry now to skip the wait."],
   timer: ["Timer", "The code asked to sleep. Nothing is held meanwhile."],
   signal: ["Signal", "The code waits for a message. Send it from the invocation's page."],
@@ -39,7 +43,7 @@ export function causeText(by) {
   const text = (CAUSES[by.cause] ?? (() => by.cause))(by);
   if (!by.until) return text;
   const when = relative(Date.parse(by.until));
-  return ["timer", "retry", "slot", "delay"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
+  return ["timer", "retry", "handler", "slot", "delay"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
 }
 
 export function waitText(record) {

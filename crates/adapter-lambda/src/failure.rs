@@ -12,6 +12,7 @@ pub(crate) const CONNECTION: &str = "Runtime.ConnectionError";
 pub(crate) const EXIT: &str = "Runtime.ExitError";
 pub(crate) const INVALID_PARAMETER: &str = "InvalidParameterValueException";
 pub(crate) const INVALID_RESPONSE: &str = "Runtime.InvalidResponse";
+pub(crate) const NO_WORKER: &str = "Runtime.NoWorker";
 pub(crate) const NOT_FOUND: &str = "ResourceNotFoundException";
 pub(crate) const RESPONSE_TOO_LARGE: &str = "Function.ResponseSizeTooLarge";
 pub(crate) const TIMED_OUT: &str = "Sandbox.Timedout";

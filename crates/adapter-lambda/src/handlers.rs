@@ -22,6 +22,7 @@ use crate::push::Push;
 use crate::settings::{Error, Parts};
 use crate::supervise::Supervised;
 use crate::supervise::command::WorkerCommand;
+use crate::supervise::spawner::Spawner;
 use crate::{failure, listener, tasks};
 
 pub struct LambdaHandlers {
@@ -30,6 +31,7 @@ pub struct LambdaHandlers {
     in_process: InProcess,
     hubs: Mutex<HashMap<(TenantId, String), Arc<Hub>>>,
     supervised: Mutex<Vec<Arc<Supervised>>>,
+    spawner: Arc<Spawner>,
     /// One listener is opened at a time, so that asking twice gives the same one.
     opening: tokio::sync::Mutex<()>,
     /// Ends processes first, because they may still answer; then listeners.
@@ -53,6 +55,7 @@ impl LambdaHandlers {
             in_process: InProcess::default(),
             hubs: Mutex::default(),
             supervised: Mutex::default(),
+            spawner: Arc::default(),
             opening: tokio::sync::Mutex::new(()),
             stop: CancellationToken::new(),
             stop_listening: CancellationToken::new(),
@@ -133,7 +136,8 @@ impl LambdaHandlers {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         // A program that we run is what its function's newest version is; older runs are its business, too.
         let at = self.listen(&hub, (WorkerKind::Supervised, None), loopback, serving.clone()).await?;
-        let worker = Supervised::new(hub, at, command, self.parts.clone(), self.stop.child_token());
+        let worker =
+            Supervised::new(hub, at, command, (self.parts.clone(), self.spawner.clone()), self.stop.child_token());
         let worker = Arc::new(worker);
         self.supervised.lock().unwrap_or_else(PoisonError::into_inner).push(worker.clone());
         tasks::spawn(&self.processes, async move {
@@ -215,11 +219,11 @@ impl LambdaHandlers {
         Ok(hub)
     }
 
-    async fn pull(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    async fn pull(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
         match self.hub(&call.tenant, &call.function) {
             Ok(hub) => hub.call(call).await,
-            Err(error @ Error::Full { .. }) => Err(HandlerFailure::crashed(failure::TOO_MANY, error.to_string())),
-            Err(error) => Err(HandlerFailure::crashed(failure::EXIT, error.to_string())),
+            Err(error @ Error::Full { .. }) => Err(HandlerFailure::unreached(failure::TOO_MANY, error.to_string())),
+            Err(error) => Err(HandlerFailure::unreached(failure::EXIT, error.to_string())),
         }
     }
 
@@ -263,8 +267,8 @@ impl Handlers for LambdaHandlers {
         }
         let timeout = call.timeout;
         let reached = match call.spec.reach.clone() {
-            // It has a timeout of its own, because it can say more about a call that took too long.
-            Reach::Pull => return self.pull(call).await.map(Reply::from),
+            // Its time begins when a worker takes the call.
+            Reach::Pull => return self.pull(call).await,
             Reach::Push { url } => tokio::time::timeout(timeout, self.push.call(&url, call)).await,
             Reach::InProcess => tokio::time::timeout(timeout, self.in_process.call(call)).await,
             Reach::Code(code) => {
@@ -273,5 +277,9 @@ impl Handlers for LambdaHandlers {
             }
         };
         reached.unwrap_or_else(|_| Err(failure::timed_out(timeout))).map(Reply::from)
+    }
+
+    fn keeps_time(&self, reach: &Reach) -> bool {
+        matches!(reach, Reach::Pull)
     }
 }

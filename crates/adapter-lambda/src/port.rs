@@ -7,13 +7,18 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use servo_model::{RunId, TenantId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
+
+use crate::supervise::lines::Drain;
 
 pub(crate) type PortId = u64;
 
 /// Invocations that a port remembers, to tell whose lines are whose.
 const RECENT_MAX: usize = 64;
+/// Lines of stderr that a port remembers, and bytes of each.
+const LAST_WORDS_MAX: usize = 20;
+const LAST_WORD_BYTES_MAX: usize = 1_024;
 /// Silent workers that a port remembers, to tell when they are heard again.
 const SILENT_MAX: usize = 64;
 
@@ -72,6 +77,10 @@ pub(crate) struct Port {
     pub(crate) silent: VecDeque<Silent>,
     pub(crate) restarts: u64,
     pub(crate) last_exit: Option<String>,
+    /// What the process wrote last to stderr, in case that it ends.
+    pub(crate) last_words: VecDeque<String>,
+    /// Those who read what the process writes.
+    pub(crate) readers: Vec<mpsc::UnboundedSender<Drain>>,
     /// Wakes who waits for this port's worker to be idle or stuck.
     pub(crate) changed: Arc<Notify>,
 }
@@ -89,6 +98,8 @@ impl Port {
             silent: VecDeque::new(),
             restarts: 0,
             last_exit: None,
+            last_words: VecDeque::new(),
+            readers: Vec::new(),
             changed: Arc::default(),
         }
     }
@@ -117,5 +128,14 @@ impl Port {
         self.draining = false;
         self.abandoned = None;
         self.recent.clear();
+        self.last_words.clear();
+        self.readers.clear();
+    }
+
+    pub(crate) fn note_last_word(&mut self, line: &str) {
+        if self.last_words.len() == LAST_WORDS_MAX {
+            self.last_words.pop_front();
+        }
+        self.last_words.push_back(line[..line.floor_char_boundary(LAST_WORD_BYTES_MAX)].to_owned());
     }
 }

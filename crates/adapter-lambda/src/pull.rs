@@ -8,13 +8,14 @@ mod silence;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::http::HeaderValue;
-use servo_adapter::{HandlerCall, HandlerFailure, WorkerWatch};
+use servo_adapter::{HandlerCall, HandlerFailure, Reply, Usage, WorkerWatch};
 use servo_model::{RunId, TenantId, Timestamp};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
+
+pub(crate) use ports::Owner;
 
 use crate::failure;
 use crate::port::{Port, PortId, WorkerKind};
@@ -47,8 +48,16 @@ struct State {
 
 struct Waiting {
     call: HandlerCall,
-    deadline: Deadline,
+    /// Told when a worker takes it.
+    take: oneshot::Sender<Instant>,
     reply: oneshot::Sender<Answer>,
+}
+
+/// A call that waits, as its caller sees it.
+struct Put {
+    ticket: u64,
+    taken: oneshot::Receiver<Instant>,
+    answer: oneshot::Receiver<Answer>,
 }
 
 struct Taken {
@@ -60,10 +69,6 @@ struct Taken {
     deadline: Instant,
     reply: oneshot::Sender<Answer>,
 }
-
-/// On the clock that workers see, and on the one that nobody sets.
-#[derive(Clone, Copy)]
-struct Deadline(Timestamp, Instant);
 
 /// A call on its way to a worker.
 pub(crate) struct Handed {
@@ -93,38 +98,57 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a worker and for its answer.
-    pub(crate) async fn call(&self, call: HandlerCall) -> Answer {
-        let (request_id, timeout) = (call.request_id.clone(), call.timeout);
-        let (ticket, answer) = self.put(call)?;
+    /// Waits for a worker, and then for its answer. The function's time begins when the worker takes the call.
+    pub(crate) async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+        let (request_id, timeout, began) = (call.request_id.clone(), call.timeout, Instant::now());
+        let Put { ticket, mut taken, answer } = self.put(call)?;
         let _forget = Forget { hub: self, request_id, ticket };
-        match tokio::time::timeout(timeout, answer).await {
+        let since = loop {
+            tokio::select! {
+                biased;
+                at = &mut taken => match at {
+                    Ok(at) => break at,
+                    // It was failed before anybody took it.
+                    Err(_) => return answer.await.unwrap_or_else(|_| Err(stopping())).map(Reply::from),
+                },
+                () = crate::tasks::sleep(self.settings.worker_wait) => self.still_awaited(ticket, began)?,
+            }
+        };
+        let waited_ms = u32::try_from(since.duration_since(began).as_millis()).unwrap_or(u32::MAX);
+        let answer = match tokio::time::timeout_at(since + timeout, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(HandlerFailure::crashed(failure::EXIT, "the invocation was given up")),
-            Err(_) => Err(self.timed_out(ticket, timeout)),
-        }
+            Err(_) => Err(failure::timed_out(timeout)),
+        };
+        let usage = Usage { waited_ms, ..Usage::default() };
+        answer.map(|text| Reply { text, usage }).map_err(|failure| HandlerFailure { usage, ..failure })
     }
 
-    /// Nobody took the call, or somebody did and was too slow: they ask for different remedies.
-    fn timed_out(&self, ticket: u64, timeout: Duration) -> HandlerFailure {
+    /// As long as workers of its version are there, a call waits for its turn, however long that takes. Without any it is given back:
+    /// it would only take a place that other functions could use.
+    fn still_awaited(&self, ticket: u64, began: Instant) -> Result<(), HandlerFailure> {
         let state = self.state();
-        let Some(Waiting { call, .. }) = state.waiting.get(&ticket) else { return failure::timed_out(timeout) };
-        let (function, version) = (&self.function, &call.version);
+        let Some(Waiting { call, .. }) = state.waiting.get(&ticket) else { return Ok(()) };
+        let mut serving = state.ports.iter().filter(|(_, port)| port.serves(&call.version));
+        if serving.any(|(id, port)| port.pollers > 0 || state.in_flight(*id) > 0) {
+            return Ok(());
+        }
+        let (function, version, waited) = (&self.function, &call.version, began.elapsed());
         let mut message =
-            format!("no worker of `{function}` took the call of version {version} in {timeout:?}; start one, or more");
+            format!("no worker of `{function}` took the call of version {version} in {waited:.0?}; start one");
         if let Some(last_exit) = state.ports.values().filter_map(|port| port.last_exit.as_deref()).next_back() {
             message.push_str(&format!(" (the last one ended: {last_exit})"));
         }
-        HandlerFailure::crashed(failure::TIMED_OUT, message)
+        Err(HandlerFailure::unreached(failure::NO_WORKER, message))
     }
 
-    fn put(&self, call: HandlerCall) -> Result<(u64, oneshot::Receiver<Answer>), HandlerFailure> {
+    fn put(&self, call: HandlerCall) -> Result<Put, HandlerFailure> {
         if HeaderValue::from_str(&call.request_id).is_err() {
             let message = "the request id has characters that no header can carry";
             return Err(HandlerFailure::crashed(failure::INVALID_RESPONSE, message));
         }
-        let deadline = Deadline((self.now)().plus(call.timeout), Instant::now() + call.timeout);
         let (reply, answer) = oneshot::channel();
+        let (take, taken) = oneshot::channel();
         let mut state = self.state();
         if state.closed {
             return Err(stopping());
@@ -134,15 +158,15 @@ impl Hub {
             let waiting = state.waiting.len();
             let message =
                 format!("{waiting} calls of `{}` wait for a worker already; start more workers", self.function);
-            return Err(HandlerFailure::crashed(failure::TOO_MANY, message));
+            return Err(HandlerFailure::unreached(failure::TOO_MANY, message));
         }
         state.waiting_bytes = bytes;
         state.tickets += 1;
         let ticket = state.tickets;
-        state.waiting.insert(ticket, Waiting { call, deadline, reply });
+        state.waiting.insert(ticket, Waiting { call, take, reply });
         drop(state);
         self.wake();
-        Ok((ticket, answer))
+        Ok(Put { ticket, taken, answer })
     }
 
     /// Wakes somebody who can take a call: anybody, as long as all of them can.
@@ -184,14 +208,23 @@ impl Hub {
         let Some((ticket, waiting)) = next.and_then(|ticket| state.waiting.remove_entry(&ticket)) else {
             return Take::Nothing;
         };
-        let Waiting { call, deadline, reply } = waiting;
+        let Waiting { call, take, reply } = waiting;
         state.waiting_bytes -= call.payload.len();
         at.remember(&call.request_id, &call.run_id);
+        if !state.taken.values().any(|taken| taken.port == port) {
+            // Those of another call.
+            at.last_words.clear();
+        }
         // The end of a supervised process is the better sign: clients may close connections for reasons of their own.
         let connection = connection.filter(|_| at.kind == WorkerKind::Pull);
-        let taken = Taken { ticket, port, connection, since: Instant::now(), deadline: deadline.1, reply };
+        let since = Instant::now();
+        let taken = Taken { ticket, port, connection, since, deadline: since + call.timeout, reply };
         state.taken.insert(call.request_id.clone(), taken);
-        Take::Call(Box::new(Handed { call, deadline: deadline.0 }))
+        // Nobody waits: the call was dropped at the same moment, and is forgotten next.
+        let _ = take.send(since);
+        // On the clock that workers see; ours is one that nobody sets.
+        let deadline = (self.now)().plus(call.timeout);
+        Take::Call(Box::new(Handed { call, deadline }))
     }
 
     /// Whether somebody still waits for this answer.
@@ -254,7 +287,9 @@ impl Hub {
         let mut state = self.state();
         for (_, taken) in std::mem::take(&mut state.taken) {
             state.changed(taken.port);
-            let _ = taken.reply.send(Err(stopping()));
+            let failure =
+                HandlerFailure::crashed(failure::EXIT, "this node is stopping, and the worker did not answer before");
+            let _ = taken.reply.send(Err(failure));
         }
     }
 
@@ -299,8 +334,9 @@ impl State {
     }
 }
 
+/// Of a call that no worker has.
 fn stopping() -> HandlerFailure {
-    HandlerFailure::crashed(failure::EXIT, "this node is stopping")
+    HandlerFailure::unreached(failure::EXIT, "this node is stopping")
 }
 
 /// Forgets the call however its future ends.

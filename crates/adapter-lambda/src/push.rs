@@ -73,6 +73,10 @@ fn answer(
             format!("{address} has no such function (status 404); correct the URL, or deploy the function there");
         return Err(HandlerFailure::unreachable(failure::NOT_FOUND, message));
     }
+    if function_error.is_none() && turned_away(status, durable) {
+        let message = format!("{address} answered with status {status}, and the function did not");
+        return Err(HandlerFailure::unreached(failure::CONNECTION, message));
+    }
     if status != StatusCode::OK {
         let message = format!("{address} answered with status {status}: {}", failure::excerpt(&body));
         return Err(HandlerFailure::crashed(failure::INVALID_RESPONSE, message));
@@ -87,6 +91,16 @@ fn answer(
         return Err(failure::crashed(failure::read(body.as_bytes(), None)));
     }
     Ok(body)
+}
+
+/// Whether something on the way to the function answered in its place. Behind a 502 or a 504 the function may have begun: a durable
+/// one shows by its checkpoints if it did, a plain one must not run twice.
+fn turned_away(status: StatusCode, durable: bool) -> bool {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => true,
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => durable,
+        _ => false,
+    }
 }
 
 fn address(url: &str, function: &str) -> String {
@@ -109,6 +123,7 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     };
     optional("lambda-runtime-aws-request-id", Some(&call.request_id));
     optional("x-amz-tenant-id", call.tenant_id.as_deref());
+    optional("x-amz-client-context", call.client_context.as_deref());
     let (traceparent, amazon) = trace::headers(call.trace.as_deref());
     optional("traceparent", traceparent.as_deref());
     optional("x-amzn-trace-id", amazon.as_deref());
@@ -119,11 +134,15 @@ fn broken(address: &str, error: reqwest::Error) -> HandlerFailure {
     // The chain of causes says "connection refused" or the like; the outermost only that something failed.
     let mut message = format!("no answer from {address}");
     let error = error.without_url();
+    let nobody_there = error.is_connect();
     let mut cause: Option<&dyn std::error::Error> = Some(&error);
     while let Some(error) = cause {
         message.push_str(": ");
         message.push_str(&error.to_string());
         cause = error.source();
+    }
+    if nobody_there {
+        return HandlerFailure::unreached(failure::CONNECTION, message);
     }
     HandlerFailure::crashed(failure::CONNECTION, message)
 }

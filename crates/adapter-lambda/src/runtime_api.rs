@@ -12,6 +12,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use servo_adapter::HandlerFailure;
 
@@ -65,7 +67,26 @@ async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Conne
     set("traceparent", traceparent.as_deref());
     set("lambda-runtime-trace-id", amazon.as_deref());
     set("lambda-runtime-aws-tenant-id", call.tenant_id.as_deref());
+    set("lambda-runtime-client-context", call.client_context.as_deref().and_then(plain_json).as_deref());
     response
+}
+
+/// Runtimes read the client context as JSON. In a header it is ASCII and one line; JSON can say all of it so.
+fn plain_json(base64: &str) -> Option<String> {
+    let text = String::from_utf8(STANDARD.decode(base64).ok()?).ok()?;
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            // Between the parts of a document: inside of texts they are escaped already.
+            '\n' | '\r' | '\t' => plain.push(' '),
+            ' '..='~' => plain.push(character),
+            other => {
+                let mut units = [0; 2];
+                plain.extend(other.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    Some(plain)
 }
 
 async fn response(
@@ -79,7 +100,7 @@ async fn response(
         Ok(body) => {
             let answer = String::from_utf8(body)
                 .map_err(|_| HandlerFailure::crashed(failure::INVALID_RESPONSE, "the answer is not UTF-8"));
-            report(&api, &id, answer)
+            report(&api, &id, answer).await
         }
         Err(unread) => refuse(&api, &id, unread),
     }
@@ -94,7 +115,7 @@ async fn error(
 ) -> Response {
     connection.hear();
     match read(body).await {
-        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))),
+        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))).await,
         Err(unread) => refuse(&api, &id, unread),
     }
 }
@@ -126,8 +147,11 @@ async fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "NotFound", "the Runtime API has next, response, error and init/error")
 }
 
-fn report(api: &Api, id: &str, answer: Answer) -> Response {
-    if api.hub.answer(api.port, id, answer) { accepted() } else { unknown() }
+async fn report(api: &Api, id: &str, answer: Answer) -> Response {
+    let wanted = api.hub.answer(api.port, id, answer);
+    // Before the worker goes on: what it writes from then on belongs to its next call.
+    api.hub.drained(api.port).await;
+    if wanted { accepted() } else { unknown() }
 }
 
 fn refuse(api: &Api, id: &str, unread: Unread) -> Response {

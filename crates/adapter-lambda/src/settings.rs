@@ -57,6 +57,8 @@ pub struct Settings {
     /// Calls of one function that wait for a worker, and their payloads together.
     pub waiting_max: usize,
     pub waiting_bytes_max: usize,
+    /// A call that no worker has taken for so long is given back, unless a worker of its version is there and busy.
+    pub worker_wait: Duration,
     /// A connection that says nothing for so long is closed.
     pub first_request: Duration,
     /// How long a worker whose connection broke may take to answer on another one.
@@ -83,6 +85,7 @@ impl Default for Settings {
             connections_max: 256,
             waiting_max: 1_000,
             waiting_bytes_max: 256 * 1024 * 1024,
+            worker_wait: Duration::from_secs(60),
             first_request: Duration::from_secs(10),
             connection_grace: Duration::from_secs(1),
             idle_close: Duration::from_secs(50),

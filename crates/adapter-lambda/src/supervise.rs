@@ -4,15 +4,19 @@
 pub(crate) mod command;
 pub(crate) mod lines;
 mod signal;
+pub(crate) mod spawner;
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use servo_adapter::{HandlerFailure, Source};
+use servo_adapter::Source;
+use servo_model::operation::ErrorObject;
+use tokio::io::AsyncRead;
 use tokio::process::Child;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +26,9 @@ use crate::pull::Hub;
 use crate::settings::Parts;
 use crate::tasks;
 use command::{Stamp, WorkerCommand};
+use lines::Lines;
 use signal::Signal;
+use spawner::Spawner;
 
 /// What the worker wrote last is read for so long after its end; what it started may hold the pipes open for ever.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -34,6 +40,7 @@ pub(crate) struct Supervised {
     command: WorkerCommand,
     address: SocketAddr,
     parts: Arc<Parts>,
+    spawner: Arc<Spawner>,
     replace: Notify,
     /// The program's file as it was when the worker was started.
     stamp: Mutex<Option<Stamp>>,
@@ -52,10 +59,10 @@ impl Supervised {
         hub: Arc<Hub>,
         (port, address): (PortId, SocketAddr),
         command: WorkerCommand,
-        parts: Arc<Parts>,
+        (parts, spawner): (Arc<Parts>, Arc<Spawner>),
         stop: CancellationToken,
     ) -> Self {
-        Self { hub, port, stop, command, address, parts, replace: Notify::new(), stamp: Mutex::new(None) }
+        Self { hub, port, stop, command, address, parts, spawner, replace: Notify::new(), stamp: Mutex::new(None) }
     }
 
     /// Asks for a new process if the program's file is not the one that was started. A file that is missing, as in the middle
@@ -87,7 +94,6 @@ impl Supervised {
                     let function = &self.hub.function;
                     tracing::warn!(%function, how, delay_ms = delay.as_millis(), "a worker ended and is started again");
                     self.hub.stalled(self.port, &how);
-                    self.hub.with_port(self.port, |port| port.last_exit = Some(how));
                     if self.stop.run_until_cancelled(tasks::sleep(delay)).await.is_none() {
                         return;
                     }
@@ -102,25 +108,15 @@ impl Supervised {
         let stamp = self.command.stamp().await.ok().flatten();
         *self.stamp.lock().unwrap_or_else(PoisonError::into_inner) = stamp;
         self.hub.with_port(self.port, crate::port::Port::begin);
-        let mut child = match self.command.build(&self.parts, &self.hub.function, self.address).spawn() {
+        let command = self.command.build(&self.parts, &self.hub.function, self.address);
+        let mut child = match self.spawner.spawn(command).await {
             Ok(child) => child,
-            Err(error) => return End::Ended(format!("could not be started: {error}")),
+            Err(error) => return self.gone(End::Ended(format!("could not be started: {error}"))),
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let forward = async {
-            let out = async {
-                if let Some(stdout) = stdout {
-                    lines::forward(stdout, Source::Stdout, &self.hub, self.port, &self.parts).await;
-                }
-            };
-            let err = async {
-                if let Some(stderr) = stderr {
-                    lines::forward(stderr, Source::Stderr, &self.hub, self.port, &self.parts).await;
-                }
-            };
-            tokio::join!(out, err);
-        };
-        let mut forward = std::pin::pin!(forward);
+        let mut forward = std::pin::pin!(async {
+            tokio::join!(self.forward(stdout, Source::Stdout), self.forward(stderr, Source::Stderr));
+        });
         let mut written = false;
         let end = {
             let mut watch = std::pin::pin!(self.watch(&mut child));
@@ -135,12 +131,43 @@ impl Supervised {
         if !written && timeout(LAST_LINES, forward).await.is_err() {
             tracing::debug!(function = self.hub.function, "a worker ended and something holds its output open");
         }
+        self.gone(end)
+    }
+
+    async fn forward(&self, output: Option<impl AsyncRead + AsFd + Unpin>, source: Source) {
+        let Some(output) = output else { return };
+        let (reader, drains) = mpsc::unbounded_channel();
+        self.hub.with_port(self.port, |port| port.readers.push(reader));
+        let lines = Lines { source, hub: &self.hub, port: self.port, parts: &self.parts, line: Vec::new() };
+        lines::forward(output, drains, lines).await;
+    }
+
+    /// The process is gone and all that it wrote is read: the calls that it had learn how it ended, and their logs.
+    fn gone(&self, end: End) -> End {
+        let how = match &end {
+            End::Ended(how) => how.as_str(),
+            End::Replaced => "its file changed",
+            End::Stopped => "it was stopped",
+        };
+        let (owners, last_words) = self.hub.left_behind(self.port);
+        for owner in owners {
+            lines::of_us(format!("the worker ended before it answered: {how}"), owner, &self.hub, &self.parts);
+        }
+        let mut message = format!("the worker of `{}` ended before it answered: {how}", self.hub.function);
+        let last = last_words.last().map(|last| format!("; it last wrote: {last}")).unwrap_or_default();
+        message.push_str(&last);
+        let mut error = ErrorObject::new(failure::EXIT, message);
+        error.stack_trace = (!last_words.is_empty()).then_some(last_words);
+        self.hub.fail_port(self.port, &failure::crashed(error));
+        if let End::Ended(how) = &end {
+            self.hub.with_port(self.port, |port| port.last_exit = Some(format!("{how}{last}")));
+        }
         end
     }
 
-    /// Ends with the process, and fails the calls that it had.
+    /// Ends with the process.
     async fn watch(&self, child: &mut Child) -> End {
-        let end = tokio::select! {
+        tokio::select! {
             biased;
             status = child.wait() => End::Ended(describe(status)),
             () = self.stop.cancelled() => {
@@ -155,15 +182,7 @@ impl Supervised {
                 let how = self.end(child).await;
                 End::Ended(format!("did not come back from an invocation that was given up: {how}"))
             }
-        };
-        let how = match &end {
-            End::Ended(how) => how.as_str(),
-            End::Replaced => "its file changed",
-            End::Stopped => "it was stopped",
-        };
-        let message = format!("the worker of `{}` ended before it answered: {how}", self.hub.function);
-        self.hub.fail_port(self.port, &HandlerFailure::crashed(failure::EXIT, message));
-        end
+        }
     }
 
     /// Lets it answer what it has, then ends it.

@@ -36,6 +36,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
         payload: "{\"amount\": 100.0}".to_owned(),
         timeout: Duration::from_secs(30),
         tenant_id: None,
+        client_context: None,
         trace: None,
         run_id: RunId::parse("inv_1")?,
     })

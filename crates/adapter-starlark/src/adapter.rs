@@ -149,7 +149,11 @@ impl Starlark {
                     let is_it = limit.details.get("limit").is_some_and(|limit| limit == name);
                     u32::try_from(value).ok().filter(|_| is_it)
                 };
-                let usage = Usage { cpu_ms: used("cpu_ms", cpu_ms), memory_mb: used("memory_mb", code.memory_mb) };
+                let usage = Usage {
+                    cpu_ms: used("cpu_ms", cpu_ms),
+                    memory_mb: used("memory_mb", code.memory_mb),
+                    ..Usage::default()
+                };
                 failure::of_user(limit.to_error(), durable, usage)
             }
             Err(_) => {
@@ -180,7 +184,7 @@ fn cpu_ms(cpu_milli: u64, timeout: Duration) -> u64 {
 
 fn usage_of(usage: ChildUsage) -> Usage {
     let up = |value: u64, unit: u64| u32::try_from(value.div_ceil(unit)).ok();
-    Usage { cpu_ms: up(usage.cpu_us, 1_000), memory_mb: up(usage.peak_kb, 1_024) }
+    Usage { cpu_ms: up(usage.cpu_us, 1_000), memory_mb: up(usage.peak_kb, 1_024), ..Usage::default() }
 }
 
 fn conclude(

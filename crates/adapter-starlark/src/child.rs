@@ -132,6 +132,7 @@ impl Child {
         Usage {
             cpu_ms: cpu_ms.and_then(|millis| u32::try_from(millis).ok()),
             memory_mb: peak_kb.and_then(|kb| u32::try_from(kb.div_ceil(1_024)).ok()),
+            ..Usage::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use servo_model::TenantId;
-use servo_model::function::FunctionSpec;
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::ErrorObject;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse};
 
@@ -21,10 +21,12 @@ pub struct HandlerCall {
     pub request_id: String,
     /// The envelope of a durable invocation, or a plain function's input.
     pub payload: String,
-    /// After this the invocation counts as lost.
+    /// How long the function may take, from when it has the call.
     pub timeout: Duration,
     /// The caller's tenant in the API's sense.
     pub tenant_id: Option<String>,
+    /// What the caller said about itself: JSON in base64.
+    pub client_context: Option<String>,
     pub trace: Option<String>,
     pub run_id: servo_model::RunId,
 }
@@ -36,6 +38,9 @@ pub enum FailureKind {
     Failed,
     /// It died or did not answer; another try may go better.
     Crashed,
+    /// The call did not get to the function, as nobody was there or nobody was free: it did not run. Somebody may be there
+    /// the next time.
+    Unreached,
     /// Nobody is there who could ever answer.
     Unreachable,
 }
@@ -57,6 +62,10 @@ impl HandlerFailure {
         Self::new(FailureKind::Crashed, ErrorObject::new(error_type, message))
     }
 
+    pub fn unreached(error_type: &str, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Unreached, ErrorObject::new(error_type, message))
+    }
+
     pub fn unreachable(error_type: &str, message: impl Into<String>) -> Self {
         Self::new(FailureKind::Unreachable, ErrorObject::new(error_type, message))
     }
@@ -67,6 +76,8 @@ impl HandlerFailure {
 pub struct Usage {
     pub cpu_ms: Option<u32>,
     pub memory_mb: Option<u32>,
+    /// How long the call waited until somebody took it. It did not run yet.
+    pub waited_ms: u32,
 }
 
 /// What a handler answered.
@@ -87,6 +98,12 @@ impl From<String> for Reply {
 #[async_trait]
 pub trait Handlers: Send + Sync {
     async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure>;
+
+    /// Whether `call` itself sees to the timeout of a function that is reached like this, because only there it is known when
+    /// the function has its call.
+    fn keeps_time(&self, _reach: &Reach) -> bool {
+        false
+    }
 }
 
 /// The service side of durable executions, for handlers that this node runs itself: the two calls that a handler makes.

@@ -79,6 +79,7 @@ impl Servo {
             name: start.name,
             input: Some(start.input.unwrap_or_else(|| "null".to_owned())),
             tenant_id: None,
+            client_context: None,
             trace: None,
             synchronous,
         };

@@ -70,6 +70,8 @@ pub enum ExecutionCommand {
 pub struct Used {
     pub cpu_ms: Option<u32>,
     pub memory_mb: Option<u32>,
+    /// How long the call waited until somebody took it.
+    pub waited_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +93,8 @@ pub enum Answer {
     Pending,
     /// It died, timed out or was refused by its runtime: to be tried again.
     Crashed(ErrorObject),
+    /// The call did not get to the function: it did not run, and is called again for as long as the execution may take.
+    Unreached(ErrorObject),
     /// It answered something that is no answer: trying again would not help.
     Invalid(String),
     /// There is no such function or handler any more.

@@ -67,6 +67,9 @@ pub struct Head {
     pub idle_answers: u32,
     /// The next invocation is not before this time.
     pub retry_at: Option<Timestamp>,
+    /// Set while calls do not get to the function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreached: Option<Box<Unreached>>,
     pub ended: Option<Ended>,
     /// How often the handler had been invoked before this round.
     #[serde(default)]
@@ -119,6 +122,13 @@ pub struct Invocation {
     pub invoked_at: Timestamp,
 }
 
+/// A function that cannot be reached: since when, and how the last call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreached {
+    pub since: Timestamp,
+    pub error: Option<ErrorObject>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     pub status: ExecutionStatus,
@@ -128,7 +138,8 @@ pub struct Ended {
 
 impl Execution {
     fn new(start: ExecutionStarted, started_at: Timestamp) -> Self {
-        let bytes = 2_000 + start.input.as_ref().map_or(0, String::len);
+        let kept = [&start.input, &start.client_context].into_iter().flatten();
+        let bytes = 2_000 + kept.map(String::len).sum::<usize>();
         let head = Head {
             start,
             started_at,
@@ -141,6 +152,7 @@ impl Execution {
             failures: 0,
             idle_answers: 0,
             retry_at: None,
+            unreached: None,
             ended: None,
             invocations_before: 0,
             begun_at: None,

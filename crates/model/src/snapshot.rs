@@ -56,13 +56,16 @@ pub struct BlockedBy {
     /// Of the operation that waits, or of what is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the cause alone does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_at: Option<Timestamp>,
 }
 
 impl BlockedBy {
     pub fn cause(cause: &str, earliest_at: Option<Timestamp>) -> Self {
-        Self { cause: cause.to_owned(), step_id: None, name: None, earliest_at }
+        Self { cause: cause.to_owned(), step_id: None, name: None, reason: None, earliest_at }
     }
 }
 
@@ -149,7 +152,7 @@ fn blocked_by(state: &RunState) -> Vec<BlockedBy> {
         RunStatus::Running if let Some(execution) = &state.execution => {
             let told = |wait: Wait<'_>| {
                 let name = wait.operation.and_then(|operation| operation.name.clone());
-                BlockedBy { name, ..blocked(wait.cause.as_str(), wait.until) }
+                BlockedBy { name, reason: wait.reason(), ..blocked(wait.cause.as_str(), wait.until) }
             };
             waits(state, execution).into_iter().map(told).collect()
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{EVENT, Execution, Operation, SIGNAL};
+use crate::execution::{EVENT, Execution, Operation, SIGNAL, Unreached};
 use crate::invocation::InvocationStatus;
 use crate::operation::{OperationStatus, OperationType};
 use crate::{RunState, RunStatus, Timestamp};
@@ -19,6 +19,8 @@ pub enum Cause {
     Slot,
     /// Somebody who runs this version of the function; the name says which.
     Worker,
+    /// The function's handler, which cannot be reached; the reason says since when and why.
+    Handler,
     /// The time of the next try.
     Retry,
     Timer,
@@ -40,6 +42,7 @@ impl Cause {
             Self::Queue => "queue",
             Self::Slot => "slot",
             Self::Worker => "worker",
+            Self::Handler => "handler",
             Self::Retry => "retry",
             Self::Timer => "timer",
             Self::Signal => "signal",
@@ -58,19 +61,32 @@ pub struct Wait<'e> {
     /// `None`: the whole execution waits.
     pub operation: Option<&'e Operation>,
     pub until: Option<Timestamp>,
+    /// Set while calls do not get to the function.
+    pub unreached: Option<&'e Unreached>,
+}
+
+impl Wait<'_> {
+    /// What the cause alone does not say.
+    pub fn reason(&self) -> Option<String> {
+        let Unreached { since, error } = self.unreached?;
+        let why = error.as_ref().and_then(|error| error.error_message.as_deref()).unwrap_or("no reason was given");
+        Some(format!("it cannot be reached since {since}: {why}"))
+    }
 }
 
 /// What an execution waits for; nothing while its handler runs.
 pub fn waits<'e>(state: &RunState, execution: &'e Execution) -> Vec<Wait<'e>> {
     let head = &execution.head;
-    let all = |cause, until| vec![Wait { cause, operation: None, until }];
+    let all = |cause, until| vec![Wait { cause, operation: None, until, unreached: None }];
     match state.status {
         RunStatus::Pending | RunStatus::Approved => all(Cause::Queue, state.not_before),
         RunStatus::Paused => all(Cause::Operator, None),
         RunStatus::Running if !execution.has_begun() => all(Cause::Slot, None),
         RunStatus::Running if head.invocation.is_some() => Vec::new(),
         RunStatus::Running => {
-            let again = head.retry_at.map(|at| Wait { cause: Cause::Retry, operation: None, until: Some(at) });
+            let unreached = head.unreached.as_deref();
+            let cause = if unreached.is_some() { Cause::Handler } else { Cause::Retry };
+            let again = head.retry_at.map(|at| Wait { cause, operation: None, until: Some(at), unreached });
             let open = execution.operations().iter().filter_map(waits_for);
             again.into_iter().chain(open).take(CAUSES_MAX).collect()
         }
@@ -94,7 +110,7 @@ fn waits_for(operation: &Operation) -> Option<Wait<'_>> {
         (OperationType::ChainedInvoke, OperationStatus::Started) => Cause::Invocation,
         _ => return None,
     };
-    Some(Wait { cause, operation: Some(operation), until: operation.due().map(|(at, _)| at) })
+    Some(Wait { cause, operation: Some(operation), until: operation.due().map(|(at, _)| at), unreached: None })
 }
 
 #[cfg(test)]
@@ -104,7 +120,9 @@ mod tests {
     #[test]
     fn causes_are_written_as_they_are_called() {
         use Cause::*;
-        for cause in [Queue, Slot, Worker, Retry, Timer, Signal, Event, Callback, Invocation, Operator, Compensation] {
+        for cause in
+            [Queue, Slot, Worker, Handler, Retry, Timer, Signal, Event, Callback, Invocation, Operator, Compensation]
+        {
             assert_eq!(serde_json::to_value(cause).unwrap(), cause.as_str());
         }
     }

@@ -161,6 +161,7 @@ impl World<'_> {
             name: Some(NAME.to_owned()),
             input: Some(self.input.clone()),
             tenant_id: None,
+            client_context: None,
             trace: None,
             synchronous: true,
         };

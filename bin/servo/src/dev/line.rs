@@ -117,6 +117,11 @@ fn returned(body: &HandlerReturned, event: &Event) -> Option<Line> {
         HandlerStatus::Failed if body.error.is_none() => ("handler failed", took, Colour::Red),
         HandlerStatus::Failed => ("handler failed", said(body.error.as_ref()), Colour::Red),
         HandlerStatus::Crashed => ("handler crashed", said(body.error.as_ref()), Colour::Red),
+        HandlerStatus::Lost if body.unreached => {
+            let pause = Duration::from_millis(body.retry_after_ms);
+            let detail = format!("{}; again in {}", said(body.error.as_ref()), self::took(pause));
+            ("handler not reached", detail, Colour::Yellow)
+        }
         // Without an error it did answer, and its run was paused.
         HandlerStatus::Lost => {
             let why = body.error.as_ref().and_then(|error| error.error_message.clone());

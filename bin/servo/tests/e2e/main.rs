@@ -20,3 +20,4 @@ mod support;
 mod telemetry;
 mod tls;
 mod versions;
+mod workers;

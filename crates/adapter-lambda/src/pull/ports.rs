@@ -2,17 +2,22 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_adapter::HandlerFailure;
 use servo_model::RunId;
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, timeout};
 
 use super::{Hub, Outstanding};
 use crate::port::{Port, PortId, WorkerKind, WorkerView};
+use crate::supervise::lines::Drain;
+
+/// How long an answer may wait for what was written before it.
+const DRAIN_MAX: Duration = Duration::from_millis(100);
 
 /// An invocation, and the run that it belongs to.
-type Owner = (String, RunId);
+pub(crate) type Owner = (String, RunId);
 
 impl Hub {
     pub(crate) fn open(&self, kind: WorkerKind, version: Option<String>, address: SocketAddr) -> PortId {
@@ -66,6 +71,31 @@ impl Hub {
             here.map(|(id, taken)| Outstanding { request_id: id.clone(), ticket: taken.ticket }).collect()
         };
         self.give_up(&lost, error);
+    }
+
+    /// Ready when what the worker wrote until now is with the invocation that it has just answered. Where another one is still
+    /// under way, nobody could say whose a line without an end is.
+    pub(crate) async fn drained(&self, port: PortId) {
+        let asked: Vec<oneshot::Receiver<()>> = {
+            let state = self.state();
+            let readers = state.ports.get(&port).filter(|_| state.in_flight(port) == 0);
+            let ask = |reader: &mpsc::UnboundedSender<Drain>| {
+                let (drain, drained) = oneshot::channel();
+                reader.send(drain).ok().map(|()| drained)
+            };
+            readers.into_iter().flat_map(|port| &port.readers).filter_map(ask).collect()
+        };
+        // A process that never stops writing is never drained.
+        let _ = timeout(DRAIN_MAX, futures_util::future::join_all(asked)).await;
+    }
+
+    /// The calls that the process behind the port has, and what it wrote last.
+    pub(crate) fn left_behind(&self, port: PortId) -> (Vec<Owner>, Vec<String>) {
+        let state = self.state();
+        let Some(at) = state.ports.get(&port) else { return Default::default() };
+        let taken = |id: &str| state.taken.get(id).is_some_and(|taken| taken.port == port);
+        let owners = at.recent.iter().filter(|(id, _)| taken(id)).cloned().collect();
+        (owners, at.last_words.iter().cloned().collect())
     }
 
     pub(crate) fn views(&self) -> Vec<WorkerView> {

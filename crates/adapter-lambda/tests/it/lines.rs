@@ -18,18 +18,25 @@ impl Writer {
     async fn start() -> Self {
         let fixture = fixture();
         let dir = tempfile::tempdir().unwrap();
-        let text = "while :; do mv line.now line.taken 2>/dev/null && cat line.taken; sleep 0.01; done";
+        let text = "while :; do mv line.now line.taken 2>/dev/null && cat line.taken && mv line.taken line.written; sleep 0.01; done";
         let args = vec!["-c".to_owned(), text.to_owned()];
         let command = WorkerCommand { args, dir: Some(PathBuf::from(dir.path())), ..WorkerCommand::new("/bin/sh") };
         let address = fixture.handlers.supervise(&tenant(), "f", command).await.unwrap();
         Self { fixture, dir, address }
     }
 
+    /// Ready when it is on its way.
+    async fn print(&self, text: &str) {
+        let path = |name: &str| self.dir.path().join(name);
+        std::fs::write(path("line.fresh"), text).unwrap();
+        std::fs::rename(path("line.fresh"), path("line.now")).unwrap();
+        until("the worker has written", || path("line.written").exists()).await;
+        std::fs::remove_file(path("line.written")).unwrap();
+    }
+
     async fn write(&self, text: &str) -> CapturedLine {
         let before = self.fixture.lines.all().len();
-        let fresh = self.dir.path().join("line.fresh");
-        std::fs::write(&fresh, format!("{text}\n")).unwrap();
-        std::fs::rename(&fresh, self.dir.path().join("line.now")).unwrap();
+        self.print(&format!("{text}\n")).await;
         until("the line is there", || self.fixture.lines.all().len() > before).await;
         self.fixture.lines.all().pop().unwrap()
     }
@@ -70,6 +77,27 @@ async fn a_line_belongs_to_the_only_invocation_or_to_the_one_it_names() {
     assert_eq!(writer.write("still").await.request_id.as_deref(), Some("r1"));
     assert_eq!(writer.fixture.respond(writer.address, "r1", "x").await, 202);
     assert_eq!(writer.write("after").await.request_id.as_deref(), Some("r2"), "the last one handed out");
+    soon(writer.fixture.handlers.stop()).await;
+}
+
+/// What an invocation leaves without an end of line stays its own, and is there before the next one begins.
+#[tokio::test]
+async fn an_unfinished_line_is_not_the_beginning_of_the_next_invocations() {
+    let writer = Writer::start().await;
+    writer.write("it runs").await;
+    for id in ["r1", "r2", "r3"] {
+        let call = writer.fixture.start(pull_call(id));
+        assert_eq!(soon(writer.fixture.next(writer.address)).await.0, id);
+        writer.print(&format!("whole of {id}\nrest of {id}")).await;
+        assert_eq!(writer.fixture.respond(writer.address, id, "x").await, 202);
+        assert!(soon(call).await.unwrap().is_ok());
+        let lines = writer.fixture.lines.all();
+        let own: Vec<_> = lines.iter().filter(|line| line.request_id.as_deref() == Some(id)).collect();
+        let texts: Vec<_> = own.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, [format!("whole of {id}"), format!("rest of {id}")]);
+        assert!(own.iter().all(|line| line.run_id.is_some()));
+    }
+    assert_eq!(writer.fixture.lines.all().len(), 7);
     soon(writer.fixture.handlers.stop()).await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servo_adapter::{HandlerCall, Handlers as _};
+use servo_adapter::{FailureKind, HandlerCall, Handlers as _};
 use servo_adapter_lambda::{Error, Settings, WorkerKind};
 
 use crate::support::{
@@ -37,6 +37,21 @@ async fn a_worker_asks_and_answers() {
     assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
     assert_eq!(fixture.respond(address, "r1", "again").await, 400, "answered already");
     assert_eq!(fixture.worker().in_flight, 0);
+}
+
+/// DX-093: a worker gets the client context as JSON, in the characters that a header can have.
+#[tokio::test]
+async fn a_worker_gets_the_client_context() {
+    let fixture = fixture();
+    let address = fixture.open().await;
+    // {"custom":\n{"größe":"𝄞"}}
+    let client_context = Some("eyJjdXN0b20iOgp7Imdyw7bDn2UiOiLwnYSeIn19".to_owned());
+    let _started = fixture.start(HandlerCall { client_context, ..pull_call("r1") });
+    let (_, response) = soon(fixture.next(address)).await;
+    let told = header(&response, "Lambda-Runtime-Client-Context").unwrap();
+    assert_eq!(told, r#"{"custom": {"gr\u00f6\u00dfe":"\ud834\udd1e"}}"#);
+    let read: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(read["custom"]["größe"], "𝄞");
 }
 
 /// DX-093: an error that the worker reports reaches the caller with type, message and stack.
@@ -114,19 +129,65 @@ async fn a_dropped_call_is_forgotten() {
     assert_eq!(soon(later).await.unwrap(), Ok("x".to_owned().into()));
 }
 
-/// DX-093: a handler that takes too long has crashed, and it is said whether one had the call at all.
+/// DX-093: a handler that takes too long has crashed.
 #[tokio::test]
 async fn a_call_times_out() {
     let fixture = fixture();
     let address = fixture.open().await;
-    let short = |id: &str| HandlerCall { timeout: Duration::from_millis(200), ..pull_call(id) };
-    let answer = fixture.handlers.call(short("a")).await;
-    assert_eq!(kind(&answer), "Sandbox.Timedout");
-    assert!(message(&answer).starts_with("no worker of `f` took the call"), "{answer:?}");
+    let short = HandlerCall { timeout: Duration::from_millis(200), ..pull_call("b") };
     let poll = fixture.next(address);
-    let (answer, _) = soon(async { tokio::join!(fixture.handlers.call(short("b")), poll) }).await;
+    let (answer, _) = soon(async { tokio::join!(fixture.handlers.call(short), poll) }).await;
     assert_eq!((kind(&answer), message(&answer)), ("Sandbox.Timedout", "Task timed out after 0.20 seconds"));
+    assert_eq!(answer.unwrap_err().kind, FailureKind::Crashed);
     assert_eq!(fixture.respond(address, "b", "late").await, 400);
+}
+
+/// DX-093: the function's time begins when a worker takes the call, and not while it waits for one. How long that was is told.
+#[tokio::test]
+async fn waiting_for_a_worker_is_no_part_of_the_timeout() {
+    let fixture = fixture();
+    let address = fixture.open().await;
+    let busy = fixture.start(pull_call("busy"));
+    assert_eq!(soon(fixture.next(address)).await.0, "busy");
+    let handlers = fixture.handlers.clone();
+    let call = HandlerCall { timeout: Duration::from_millis(1), ..pull_call("queued") };
+    let queued = spawn(async move { handlers.call(call).await });
+    until("it waits", || fixture.worker().waiting == 1).await;
+    // The only worker is at work for longer than the other call may take.
+    let mut waits = tokio::time::interval(Duration::from_millis(50));
+    waits.tick().await;
+    waits.tick().await;
+    assert_eq!(fixture.worker().waiting, 1, "nobody has it, so its time has not begun");
+    assert_eq!(fixture.respond(address, "busy", "done").await, 202);
+    assert!(soon(busy).await.unwrap().is_ok());
+    let (id, response) = soon(fixture.next(address)).await;
+    assert_eq!(id, "queued");
+    let deadline = (NOW + 1).to_string();
+    assert_eq!(header(&response, "Lambda-Runtime-Deadline-Ms"), Some(deadline), "counted from now");
+    let answer = soon(queued).await.unwrap();
+    assert_eq!(message(&answer), "Task timed out after 0.00 seconds");
+    assert!(answer.unwrap_err().usage.waited_ms >= 50);
+}
+
+/// DX-093: a call that nobody takes did not reach the function. While a worker is there and busy it waits on.
+#[tokio::test]
+async fn a_call_that_nobody_takes_is_given_back() {
+    let fixture = fixture_with(Settings { worker_wait: Duration::from_millis(30), ..Settings::default() });
+    let address = fixture.open().await;
+    let answer = soon(fixture.start(pull_call("a"))).await.unwrap();
+    assert_eq!(kind(&answer), "Runtime.NoWorker");
+    assert!(message(&answer).starts_with("no worker of `f` took the call of version 1"), "{answer:?}");
+    assert_eq!(answer.unwrap_err().kind, FailureKind::Unreached);
+    let first = fixture.start_taken(pull_call("first"), address).await;
+    let second = fixture.start_waiting("second").await;
+    let mut waits = tokio::time::interval(Duration::from_millis(100));
+    waits.tick().await;
+    waits.tick().await;
+    assert_eq!(fixture.worker().waiting, 1, "its worker is busy");
+    assert_eq!(fixture.respond(address, "first", "x").await, 202);
+    assert_eq!(soon(fixture.next(address)).await.0, "second");
+    assert_eq!(fixture.respond(address, "second", "y").await, 202);
+    assert!(soon(first).await.unwrap().is_ok() && soon(second).await.unwrap().is_ok());
 }
 
 /// A worker that went away while it asked gets no call.
@@ -154,6 +215,7 @@ async fn too_many_waiting_calls_are_refused() {
     let _waiting = (fixture.start_waiting("a").await, fixture.start_waiting("b").await);
     let answer = fixture.handlers.call(pull_call("c")).await;
     assert_eq!(kind(&answer), "TooManyRequests");
+    assert_eq!(answer.unwrap_err().kind, FailureKind::Unreached);
     let bytes = fixture_with(Settings { waiting_bytes_max: 10, ..Settings::default() });
     assert_eq!(kind(&bytes.handlers.call(pull_call("c")).await), "TooManyRequests");
 }
@@ -218,8 +280,10 @@ async fn stopping_ends_calls_and_listeners() {
     soon(fixture.next(address)).await;
     let waiting = fixture.start_waiting("waiting").await;
     soon(fixture.handlers.stop()).await;
-    for started in [taken, waiting] {
-        assert_eq!(kind(&soon(started).await.unwrap()), "Runtime.ExitError");
+    for (started, how) in [(taken, FailureKind::Crashed), (waiting, FailureKind::Unreached)] {
+        let answer = soon(started).await.unwrap();
+        assert_eq!(kind(&answer), "Runtime.ExitError");
+        assert_eq!(answer.unwrap_err().kind, how);
     }
     assert_eq!(kind(&fixture.handlers.call(pull_call("r")).await), "Runtime.ExitError");
     assert!(fixture.client.get(url(address, "invocation/next")).send().await.is_err());

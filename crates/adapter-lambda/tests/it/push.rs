@@ -7,8 +7,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, Uri};
-use servo_adapter::{FailureKind, HandlerCall, Handlers as _};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers as _};
 use servo_model::function::Reach;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
 use crate::support::{Answer, call, fixture, kind, message, soon, spawn};
@@ -53,7 +54,9 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
     let (address, seen) = server().await;
     let fixture = fixture();
     let tenant_id = Some("acme".to_owned());
-    let posted = HandlerCall { tenant_id, trace: Some("Root=1".to_owned()), ..push(address, "200 - fine") };
+    let client_context = Some("e30=".to_owned());
+    let trace = Some("Root=1".to_owned());
+    let posted = HandlerCall { tenant_id, client_context, trace, ..push(address, "200 - fine") };
     assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned().into()));
     let complete = Reach::Push { url: format!("http://{address}/x/invocations") };
     assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned().into()));
@@ -65,6 +68,7 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
         ("X-Dex-Handler-Invoke", "true"),
         ("Content-Type", "application/json"),
         ("X-Amz-Tenant-Id", "acme"),
+        ("X-Amz-Client-Context", "e30="),
         ("X-Amzn-Trace-Id", "Root=1"),
         ("Lambda-Runtime-Aws-Request-Id", "r1"),
     ] {
@@ -104,7 +108,7 @@ async fn failures_are_told_apart() {
     let missing = answer("404 - gone").await;
     assert_eq!(kind(&missing), "ResourceNotFoundException");
     assert_eq!(missing.unwrap_err().kind, FailureKind::Unreachable);
-    for status in ["500", "429", "307", "202"] {
+    for status in ["500", "307", "202"] {
         let refused = answer(&format!("{status} - why")).await;
         assert_eq!(kind(&refused), "Runtime.InvalidResponse", "{status}");
         assert!(message(&refused).contains(status) && message(&refused).contains("why"), "{refused:?}");
@@ -115,16 +119,67 @@ async fn failures_are_told_apart() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_nobody_answering_are_crashes() {
+async fn nobody_there_and_nobody_answering_are_different() {
     let (address, _) = server().await;
     let fixture = fixture();
     let hanging = HandlerCall { timeout: Duration::from_millis(50), ..push(address, "200 - hang") };
-    assert_eq!(kind(&soon(fixture.handlers.call(hanging)).await), "Sandbox.Timedout");
+    let hung = soon(fixture.handlers.call(hanging)).await;
+    assert_eq!(kind(&hung), "Sandbox.Timedout");
+    assert_eq!(hung.unwrap_err().kind, FailureKind::Crashed, "it may have run");
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
     let refused = soon(fixture.handlers.call(push(address, "200 - x"))).await;
     assert_eq!(kind(&refused), "Runtime.ConnectionError");
     assert!(message(&refused).contains("refused"), "{refused:?}");
-    assert_eq!(refused.unwrap_err().kind, FailureKind::Crashed);
+    assert_eq!(refused.unwrap_err().kind, FailureKind::Unreached);
+    let unknown = call(Reach::Push { url: "http://handler.invalid".to_owned() }, "r1", "200 - x");
+    let unknown = soon(fixture.handlers.call(unknown)).await;
+    assert_eq!(
+        (kind(&unknown), unknown.as_ref().unwrap_err().kind),
+        ("Runtime.ConnectionError", FailureKind::Unreached)
+    );
+}
+
+/// DX-093: what stands before a handler that is down answers in its place; the handler's own errors are its own.
+#[tokio::test]
+async fn a_gateway_is_not_the_handler() {
+    let (address, _) = server().await;
+    let fixture = fixture();
+    let answer = async |payload: &str, durable: bool| -> HandlerFailure {
+        let mut call = push(address, payload);
+        call.spec.durable = durable;
+        soon(fixture.handlers.call(call)).await.unwrap_err()
+    };
+    for (status, plain) in [
+        ("429", FailureKind::Unreached),
+        ("502", FailureKind::Crashed),
+        ("503", FailureKind::Unreached),
+        ("504", FailureKind::Crashed),
+    ] {
+        let turned_away = answer(&format!("{status} - secret"), true).await;
+        assert_eq!(turned_away.kind, FailureKind::Unreached, "{status}");
+        let message = turned_away.error.error_message.unwrap();
+        assert!(message.contains(status) && !message.contains("secret"), "{message}");
+        let said = answer(&format!("{status} Unhandled boom"), true).await;
+        assert_eq!(said.kind, FailureKind::Crashed, "{status} from the function itself");
+        assert_eq!(answer(&format!("{status} - x"), false).await.kind, plain, "{status} of a plain function");
+    }
+}
+
+/// DX-093: a handler that dies with its call in hand was reached.
+#[tokio::test]
+async fn a_connection_that_breaks_later_is_a_crash() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains("the payload") {
+            assert_ne!(stream.read_buf(&mut seen).await.unwrap(), 0);
+        }
+    });
+    let fixture = fixture();
+    let broken = soon(fixture.handlers.call(push(address, "the payload"))).await;
+    assert_eq!((kind(&broken), broken.as_ref().unwrap_err().kind), ("Runtime.ConnectionError", FailureKind::Crashed));
 }

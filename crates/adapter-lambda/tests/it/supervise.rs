@@ -49,6 +49,56 @@ async fn the_end_of_the_process_fails_its_calls() {
     assert!(fixture.handlers.workers().is_empty());
 }
 
+/// DX-093: what a worker wrote before it died, and how it died, is in the log of the run that it had, and in the invocation's error.
+#[tokio::test]
+async fn the_last_words_of_a_worker_are_told() {
+    for (death, how) in [("exit 7", "exit status: 7"), ("kill -9 $$", "signal: 9 (SIGKILL)")] {
+        let fixture = fixture();
+        let dir = tempfile::tempdir().unwrap();
+        let flag = dir.path().join("die");
+        let text = format!(
+            "echo before >&2; while [ ! -e {} ]; do sleep 0.01; done; echo to stdout; echo 'cannot go on' >&2; \
+             printf 'because: x' >&2; {death}",
+            flag.display()
+        );
+        let address = supervise(&fixture, script(&text)).await;
+        until("it has begun", || fixture.lines.find("before").is_some()).await;
+        let started = fixture.start(pull_call("r1"));
+        assert_eq!(soon(fixture.next(address)).await.0, "r1");
+        std::fs::write(&flag, "").unwrap();
+        let answer = soon(started).await.unwrap();
+        let said = format!("the worker of `f` ended before it answered: {how}; it last wrote: because: x");
+        assert_eq!((kind(&answer), message(&answer)), ("Runtime.ExitError", said.as_str()));
+        let trace = answer.unwrap_err().error.stack_trace;
+        assert_eq!(trace, Some(vec!["cannot go on".to_owned(), "because: x".to_owned()]));
+        // By the time that the invocation has failed.
+        let ended = format!("the worker ended before it answered: {how}");
+        for text in ["to stdout", "cannot go on", "because: x", &ended] {
+            let line = fixture.lines.find(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((line.request_id.as_deref(), line.text.as_str()), (Some("r1"), text));
+        }
+        soon(fixture.handlers.stop()).await;
+    }
+}
+
+/// Who waits for a worker that cannot begin learns from it why.
+#[tokio::test]
+async fn the_last_words_of_a_worker_that_cannot_begin_are_told() {
+    let fixture = fixture_with(Settings {
+        worker_wait: Duration::from_millis(10),
+        restart_first: Duration::from_secs(600),
+        restart_max: Duration::from_secs(600),
+        ..Settings::default()
+    });
+    supervise(&fixture, script("echo 'no module named x' >&2; exit 1")).await;
+    until("it has ended", || fixture.worker().last_exit.is_some()).await;
+    let answer = soon(fixture.start(pull_call("r1"))).await.unwrap();
+    assert_eq!(kind(&answer), "Runtime.NoWorker");
+    let why = "the last one ended: exit status: 1; it last wrote: no module named x";
+    assert!(message(&answer).contains(why), "{answer:?}");
+    soon(fixture.handlers.stop()).await;
+}
+
 /// Calls of outside workers do not end with the process.
 #[tokio::test]
 async fn the_end_of_the_process_concerns_only_its_own_calls() {

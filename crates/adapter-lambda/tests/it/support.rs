@@ -98,6 +98,7 @@ pub(crate) fn call(reach: Reach, request_id: &str, payload: &str) -> HandlerCall
         payload: payload.to_owned(),
         timeout: LONG,
         tenant_id: None,
+        client_context: None,
         trace: None,
         run_id: RunId::parse(&format!("run_{request_id}")).unwrap(),
     }
@@ -117,9 +118,11 @@ impl Fixture {
         self.handlers.open_pull(&tenant(), "f").await.unwrap()
     }
 
+    /// The answer without how long the call waited, which nobody can say beforehand.
     pub(crate) fn start(&self, call: HandlerCall) -> JoinHandle<Answer> {
         let handlers = self.handlers.clone();
-        spawn(async move { handlers.call(call).await })
+        let text = |reply: Reply| Reply::from(reply.text);
+        spawn(async move { handlers.call(call).await.map(text) })
     }
 
     /// Starts a call and waits until it stands in the queue.
@@ -131,6 +134,18 @@ impl Fixture {
         let before = self.worker().waiting;
         let started = self.start(call);
         until("the call waits", || self.worker().waiting > before).await;
+        started
+    }
+
+    /// Starts a call for a worker that asks already, so that it does not wait.
+    pub(crate) async fn start_taken(&self, call: HandlerCall, address: SocketAddr) -> JoinHandle<Answer> {
+        let request_id = call.request_id.clone();
+        let come = async {
+            until("the worker asks", || self.worker().pollers == 1).await;
+            (self.start(call),)
+        };
+        let ((taken, _), (started,)) = soon(async { tokio::join!(self.next(address), come) }).await;
+        assert_eq!(taken, request_id);
         started
     }
 

@@ -79,12 +79,13 @@ async fn no_wake_up_is_lost_between_versions() {
 }
 
 #[tokio::test]
-async fn a_timeout_names_the_version_that_has_no_worker() {
-    let fixture = fixture();
-    fixture.handlers.open_version(&tenant(), "f", "2").await.unwrap();
-    let call = HandlerCall { timeout: std::time::Duration::from_millis(30), ..of("1", "r") };
-    let answer = soon(fixture.start(call)).await.unwrap();
-    assert_eq!(kind(&answer), "Sandbox.Timedout");
+async fn it_is_said_which_version_has_no_worker() {
+    let fixture = fixture_with(Settings { worker_wait: std::time::Duration::from_millis(30), ..Settings::default() });
+    let two = fixture.handlers.open_version(&tenant(), "f", "2").await.unwrap();
+    // One of another version does not help.
+    let _busy = fixture.start_taken(of("2", "busy"), two).await;
+    let answer = soon(fixture.start(of("1", "r"))).await.unwrap();
+    assert_eq!(kind(&answer), "Runtime.NoWorker");
     assert!(message(&answer).contains("of version 1"), "{}", message(&answer));
 }
 

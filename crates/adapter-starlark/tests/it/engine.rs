@@ -123,6 +123,7 @@ impl Engine {
             name: None,
             input: Some(input.to_owned()),
             tenant_id: None,
+            client_context: None,
             trace: None,
             synchronous: true,
         };

@@ -116,6 +116,7 @@ pub(crate) fn call_of(code: Code, durable: bool, payload: &str) -> HandlerCall {
         payload: payload.to_owned(),
         timeout: Duration::from_secs(20),
         tenant_id: None,
+        client_context: None,
         trace: None,
         run_id: RunId::parse("inv_1").unwrap(),
     }

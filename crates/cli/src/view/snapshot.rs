@@ -78,6 +78,7 @@ fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
         "delay" => "its time",
         "draining" => "steps in flight",
         "event" => "an event",
+        "handler" => "its handler",
         "invocation" => "another run",
         "pause" => "a resume (`servo runs resume`)",
         "retry" => "a retry",
@@ -92,6 +93,9 @@ fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
     }
     if let Some(name) = &blocked.name {
         text.push_str(&format!(" ({})", clean(name)));
+    }
+    if let Some(reason) = &blocked.reason {
+        text.push_str(&format!(" ({})", clean(reason)));
     }
     if let Some(at) = blocked.earliest_at {
         text.push_str(&format!(", {}", style.time(at)));

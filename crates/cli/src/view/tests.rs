@@ -122,6 +122,9 @@ fn runs_that_wait_say_for_what() {
     let soon = json!({"earliestAt": "2026-02-11T10:30:07Z", "stepId": "load"});
     assert_eq!(waiting("retry", soon), "Waits for   a retry of load, in 7s");
     assert_eq!(waiting("callback", json!({"name": "approval"})), "Waits for   a callback (approval)");
+    let outage = json!({"reason": "it cannot be reached since 10:00: refused", "earliestAt": "2026-02-11T10:30:07Z"});
+    let told = "Waits for   its handler (it cannot be reached since 10:00: refused), in 7s";
+    assert_eq!(waiting("handler", outage), told);
     assert_eq!(waiting("moon phase", json!({})), "Waits for   moon phase");
 }
 

@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 const IDLE_ANSWERS_MAX: u32 = 3;
 /// The longest pause between two tries of an invocation.
 const BACKOFF_MAX_MS: u64 = 60_000;
+/// The longest pause between two calls that do not get through. So a run's log has room for an outage as long as the longest
+/// execution.
+const OUTAGE_PAUSE_MAX_MS: u64 = 300_000;
 
 pub(crate) fn invoke(
     state: &RunState,
@@ -66,6 +69,7 @@ pub(crate) fn answered(
     let running = current(execution, invocation)?;
     let unfit = match answer {
         Answer::Succeeded(result) => size::too_large(&execution.head.start, result.as_deref()).map(Answer::Invalid),
+        Answer::Unreached(error) if counts(execution) => Some(Answer::Crashed(error.clone())),
         _ => None,
     };
     let answer = unfit.as_ref().unwrap_or(answer);
@@ -75,10 +79,14 @@ pub(crate) fn answered(
         let mut fact = returned(execution, running, status, error, retry_after_ms);
         if let EventBody::HandlerReturned(body) = &mut fact {
             (body.cpu_ms, body.memory_mb) = (used.cpu_ms, used.memory_mb);
+            body.waited_ms = used.waited_ms;
+            body.unreached = matches!(answer, Answer::Unreached(_));
         }
         decision.fact(fact);
     };
-    if state.status == RunStatus::Paused && !matches!(answer, Answer::Pending | Answer::Crashed(_)) {
+    if state.status == RunStatus::Paused
+        && !matches!(answer, Answer::Pending | Answer::Crashed(_) | Answer::Unreached(_))
+    {
         // A paused run does not end. All that the answer rests on is recorded, so the handler gives it again.
         over(HandlerStatus::Lost, None, 0);
         return Ok(decision);
@@ -133,6 +141,9 @@ pub(crate) fn answered(
             } else if wait == 0 && state.status == RunStatus::Running {
                 decision.act(dispatch(invocation + 1));
             }
+        }
+        Answer::Unreached(error) => {
+            over(HandlerStatus::Lost, Some(error.clone()), outage_pause_ms(execution, running, policy, now));
         }
         Answer::Pending => pending(state, execution, running, invocation, &mut decision, now),
     }
@@ -211,9 +222,25 @@ pub(super) fn returned(
         retry_after_ms,
         cpu_ms: None,
         memory_mb: None,
+        unreached: false,
+        waited_ms: 0,
         cut_off: false,
         checkpoint: None,
     })
+}
+
+/// What the invocation recorded shows that it was reached after all. And whoever waits for the answer of a plain function is told
+/// at once: they can call again themselves.
+fn counts(execution: &Execution) -> bool {
+    let start = &execution.head.start;
+    execution.head.checkpoint.number > 0 || (!start.durable && start.synchronous)
+}
+
+/// A tenth of the time for which the function was out of reach: to its callers no outage lasts much longer than it did.
+fn outage_pause_ms(execution: &Execution, running: &Invocation, policy: &Policy, now: Timestamp) -> u64 {
+    let since = execution.head.unreached.as_ref().map_or(running.invoked_at, |unreached| unreached.since);
+    let lasted_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    (lasted_ms / 10).max(policy.invocation_backoff_ms).clamp(1, OUTAGE_PAUSE_MAX_MS)
 }
 
 /// The first try again comes at once; then twice as long each time.

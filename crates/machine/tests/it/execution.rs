@@ -11,4 +11,5 @@ mod refusals;
 mod sizes;
 mod steps;
 mod transitions;
+mod unreached;
 mod world;

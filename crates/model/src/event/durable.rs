@@ -26,6 +26,9 @@ pub struct ExecutionStarted {
     /// The caller's tenant in the API's sense, passed on to the handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<String>,
+    /// What the caller says about itself, in base64 as it came, passed on to the handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_context: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// Set when another execution waits for this one.
@@ -67,7 +70,7 @@ pub enum HandlerStatus {
     Pending,
     /// It died, did not answer in time, or answered something that is no answer.
     Crashed,
-    /// The node that had called it was lost, or its execution has ended meanwhile; nobody knows how it went.
+    /// The node that had called it was lost, its execution has ended meanwhile, or the call did not get there (`unreached`).
     Lost,
     /// It failed, and is tried again as its retry policy says.
     Retrying,
@@ -92,6 +95,12 @@ pub struct HandlerReturned {
     pub cpu_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
+    /// Goes with LOST: the call did not get to the function, so it did not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreached: bool,
+    /// How long the call waited until somebody took it; no part of the time that it ran.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_ms: u64,
     /// The execution has ended under it: it ran until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_off: bool,

@@ -12,7 +12,10 @@ impl EventBody {
     pub fn without_payloads(mut self) -> Self {
         match &mut self {
             EventBody::RunQueued(body) => body.plan = body.plan.take().and_then(|plan| without_inputs(&plan)),
-            EventBody::ExecutionStarted(body) => body.input = None,
+            EventBody::ExecutionStarted(body) => {
+                body.input = None;
+                body.client_context = None;
+            }
             EventBody::HandlerReturned(body) => bare(&mut body.error),
             EventBody::OperationUpdated(body) => {
                 body.payload = None;

@@ -63,6 +63,7 @@ impl Execution {
         let head = &mut self.head;
         head.invocation = None;
         head.used(body, until);
+        head.note_unreached(body);
         match body.status {
             HandlerStatus::Crashed | HandlerStatus::Retrying => head.failures += 1,
             HandlerStatus::Lost => {}
@@ -105,6 +106,7 @@ impl Execution {
         self.checkpointed(&body.checkpoint, event.run_seq);
         self.head.failures = 0;
         self.head.idle_answers = 0;
+        self.head.unreached = None;
         Applied::Changed
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Compensation, Execution, Head, Message, Operation};
+use super::{Compensation, Execution, Head, Message, Operation, Unreached};
 use crate::Timestamp;
 use crate::event::{CompensationEnded, CompensationStarted, HandlerReturned, HandlerStatus, MessageReceived};
 use crate::operation::{OperationStatus, OperationType};
@@ -17,11 +17,23 @@ impl Head {
     /// Adds what an invocation used that ran until then.
     pub(super) fn used(&mut self, body: &HandlerReturned, until: Timestamp) {
         let ran = until.as_millis().saturating_sub(body.invoked_at.as_millis());
-        self.executed_ms = self.executed_ms.saturating_add(u64::try_from(ran).unwrap_or(0));
+        let ran = u64::try_from(ran).unwrap_or(0).saturating_sub(body.waited_ms);
+        self.executed_ms = self.executed_ms.saturating_add(ran);
         if let Some(cpu_ms) = body.cpu_ms {
             self.cpu_ms = Some(self.cpu_ms.unwrap_or(0).saturating_add(cpu_ms.into()));
         }
         self.memory_mb = self.memory_mb.max(body.memory_mb);
+    }
+
+    /// An outage lasts from the first call that got nowhere until one that got somewhere. A node that was lost meanwhile
+    /// says nothing about it.
+    pub(super) fn note_unreached(&mut self, body: &HandlerReturned) {
+        if body.unreached {
+            let since = self.unreached.take().map_or(body.invoked_at, |before| before.since);
+            self.unreached = Some(Box::new(Unreached { since, error: body.error.clone() }));
+        } else if body.status != HandlerStatus::Lost {
+            self.unreached = None;
+        }
     }
 }
 
@@ -48,6 +60,7 @@ impl Execution {
         head.failures = 0;
         head.idle_answers = 0;
         head.retry_at = None;
+        head.unreached = None;
         head.ended = None;
         head.started_at = at;
         head.begun_at = None;

@@ -106,6 +106,27 @@ fn a_golden_execution_adds_up_to_its_operations() {
     assert!(!execution.has_pending() && state.next_due(state.completed_at.unwrap()).is_none());
 }
 
+/// Calls that got nowhere count for nothing but the outage. Readers that do not know `unreached` see invocations that were lost,
+/// which they fold to the same.
+#[test]
+fn a_golden_outage_costs_nothing() {
+    let logs = golden();
+    let outage = logs.iter().find(|golden| golden.path.ends_with("outage.jsonl")).unwrap();
+    let fold = |events: &[Event]| RunState::new(events[0].run_id.clone()).fold(events).execution.unwrap().head;
+    let head = fold(&outage.events);
+    let at = |seconds: u64| outage.events[0].at().plus(std::time::Duration::from_secs(seconds));
+    assert_eq!((head.failures, head.executed_ms), (1, 2_500), "of the crash, which waited 1.5 s to be taken");
+    assert_eq!(head.unreached.as_ref().unwrap().since, at(9));
+    let mut before = outage.events.clone();
+    for event in &mut before {
+        if let EventBody::HandlerReturned(body) = &mut event.body {
+            body.unreached = false;
+        }
+    }
+    let old = fold(&before);
+    assert_eq!((old.failures, old.executed_ms, old.retry_at), (head.failures, head.executed_ms, head.retry_at));
+}
+
 /// Every type has at least one golden record, so none can change unseen.
 #[test]
 fn every_type_has_a_golden_record() {

@@ -11,7 +11,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
     vec![
         (
             "ExecutionStarted",
-            json!({"function": "f", "version": "1", "name": "n", "durable": true, "input": SECRET,
+            json!({"function": "f", "version": "1", "name": "n", "durable": true, "input": SECRET, "clientContext": SECRET,
                 "timeoutSeconds": 1, "invocationTimeoutSeconds": 1}),
         ),
         (

@@ -227,6 +227,7 @@ impl Executions {
                 // Without a payload the target gets an empty object.
                 input: Some(update.payload.clone().unwrap_or_else(|| "{}".to_owned())),
                 tenant_id: options.tenant_id.clone(),
+                client_context: None,
                 trace,
                 synchronous: false,
             };

@@ -75,7 +75,10 @@ impl Executions {
         }
         let Some(qualifier) = qualifier else { return Ok(reference) };
         if !is_qualifier(qualifier) {
-            let message = "Qualifier is the number of a version, the name of an alias, or $LATEST";
+            // A qualifier has at most 128 characters; of a longer one no more is shown.
+            let shown: String = qualifier.chars().take(128).collect();
+            let message =
+                format!("Invalid Qualifier '{shown}': it is the number of a version, the name of an alias, or $LATEST");
             return Err(Refused::invalid(message));
         }
         match &reference.qualifier {
@@ -112,30 +115,67 @@ impl Executions {
     ) -> Result<Resolved, Refused> {
         let reference = self.reference(function, qualifier)?;
         let qualifier = reference.qualifier.as_deref();
-        let missing = || {
-            let shown = qualifier.map_or(reference.name.clone(), |q| format!("{}:{q}", reference.name));
-            Refused::new(ErrorName::ResourceNotFound, format!("Function not found: {shown}"))
-        };
-        let name = FunctionName::parse(&reference.name).map_err(|_| missing())?;
+        let name = FunctionName::parse(&reference.name)
+            .map_err(|_| Refused::new(ErrorName::ResourceNotFound, not_found(&reference.name, qualifier)))?;
         let store = self.engine.store();
-        let version = match qualifier {
+        let version = match qualifier.filter(|qualifier| !is_latest(qualifier)) {
             None => None,
-            Some(qualifier) if is_latest(qualifier) => None,
-            Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Some(number.parse().map_err(|_| missing())?)
-            }
+            Some(number) if is_number(number) => match number.parse::<u64>() {
+                // Nobody published 007.
+                Ok(version) if version.to_string() == number => Some(version),
+                _ => return Err(self.missing(tenant, &name, qualifier, None).await),
+            },
             Some(alias) => {
-                let alias = AliasName::parse(alias).map_err(|_| missing())?;
-                Some(store.get_alias(tenant, &name, &alias).await?.ok_or_else(missing)?.version)
+                let alias = AliasName::parse(alias).map_err(|invalid| Refused::invalid(invalid.reason))?;
+                match store.get_alias(tenant, &name, &alias).await? {
+                    Some(row) => Some(row.version),
+                    None => return Err(self.missing(tenant, &name, qualifier, None).await),
+                }
             }
         };
-        let found = store.get_function(tenant, &name, version).await?.ok_or_else(missing)?;
+        let Some(found) = store.get_function(tenant, &name, version).await? else {
+            return Err(self.missing(tenant, &name, qualifier, version).await);
+        };
         let spec: FunctionSpec = serde_json::from_str(&found.document).map_err(|error| {
             tracing::error!(function = %name, %error, "a registration cannot be read");
             Refused::new(ErrorName::Service, "the function's registration cannot be read")
         })?;
         Ok(Resolved { name, version: found.version, spec, digest: found.digest })
     }
+
+    /// In the published words, and then what it is that the function does not have.
+    async fn missing(
+        &self,
+        tenant: &TenantId,
+        name: &FunctionName,
+        qualifier: Option<&str>,
+        version: Option<u64>,
+    ) -> Refused {
+        let newest = match self.engine.store().get_function(tenant, name, None).await {
+            Ok(newest) => newest,
+            Err(error) => return error.into(),
+        };
+        let mut message = not_found(name.as_str(), qualifier);
+        if let (Some(newest), Some(qualifier)) = (newest, qualifier) {
+            message.push_str(&match version {
+                _ if is_number(qualifier) => format!("; its newest version is {}", newest.version),
+                Some(version) => {
+                    format!("; the alias {qualifier} points at version {version}, which is not registered")
+                }
+                None => format!("; the function has no alias {qualifier}"),
+            });
+        }
+        Refused::new(ErrorName::ResourceNotFound, message)
+    }
+}
+
+fn is_number(qualifier: &str) -> bool {
+    qualifier.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn not_found(name: &str, qualifier: Option<&str>) -> String {
+    let shown = qualifier.map_or_else(|| name.to_owned(), |qualifier| format!("{name}:{qualifier}"));
+    format!("Function not found: {shown}")
 }
 
 #[cfg(test)]

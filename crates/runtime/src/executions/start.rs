@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use servo_canon::Digest;
 use servo_machine::{Admission, StartExecution};
 use servo_model::event::{ExecutionStarted, ParentOperation};
@@ -24,6 +26,8 @@ pub struct StartFunction {
     pub name: Option<String>,
     pub input: Option<String>,
     pub tenant_id: Option<String>,
+    /// What the caller says about itself: JSON in base64.
+    pub client_context: Option<String>,
     pub trace: Option<String>,
     /// The caller waits for the result.
     pub synchronous: bool,
@@ -41,6 +45,8 @@ pub struct Begun {
 /// Payload of a call that the caller waits for, and of one that it does not.
 const SYNC_INPUT_BYTES_MAX: usize = 6 * 1024 * 1024;
 const ASYNC_INPUT_BYTES_MAX: usize = 1024 * 1024;
+/// As in the published API.
+const CLIENT_CONTEXT_BYTES_MAX: usize = 3_583;
 
 impl Executions {
     pub async fn start(&self, call: StartFunction) -> Result<Begun, Refused> {
@@ -95,6 +101,7 @@ impl Executions {
                 timeout_seconds: spec.execution_timeout_seconds,
                 invocation_timeout_seconds: spec.invocation_timeout_seconds,
                 tenant_id: call.tenant_id.clone(),
+                client_context: call.client_context.clone(),
                 trace: call.trace.clone(),
                 parent,
                 max_concurrent: spec.max_concurrent,
@@ -155,8 +162,25 @@ impl StartFunction {
         if self.tenant_id.as_ref().is_some_and(|id| !is_tenant_id(id)) {
             return Err(Refused::invalid("TenantId has 1 to 256 characters of [a-zA-Z0-9._:/=+-@ ]"));
         }
+        self.client_context.as_deref().map_or(Ok(()), check_client_context)?;
         self.name.as_deref().map_or(Ok(()), check_name)
     }
+}
+
+/// In the published words.
+fn check_client_context(text: &str) -> Result<(), Refused> {
+    let refused = |message: String| Err(Refused::new(ErrorName::InvalidRequestContent, message));
+    if text.len() > CLIENT_CONTEXT_BYTES_MAX {
+        return refused(format!("Client context must be at most {CLIENT_CONTEXT_BYTES_MAX} bytes of Base64."));
+    }
+    let json = STANDARD.decode(text).ok().filter(|bytes| {
+        let object = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes);
+        object.is_ok()
+    });
+    if json.is_none() {
+        return refused("Client context must be a valid Base64-encoded JSON object.".to_owned());
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), Refused> {

@@ -57,6 +57,7 @@ pub(crate) struct Prepared {
     entrypoint: Option<(String, Digest)>,
     timeout: Duration,
     tenant_id: Option<String>,
+    client_context: Option<String>,
     subject: Option<String>,
     trace: Option<String>,
 }
@@ -218,6 +219,7 @@ impl Invocation {
             entrypoint: pin.map(|pin| (pin.id.clone(), registered)),
             timeout: time_left(execution),
             tenant_id: start.tenant_id.clone(),
+            client_context: start.client_context.clone(),
             subject: state.context.as_ref().and_then(|context| context.triggered_by.clone()),
             trace: start.trace.clone(),
         })
@@ -234,7 +236,7 @@ impl Invocation {
             }
             Err(error) => {
                 tracing::warn!(%error, "an entrypoint was not read");
-                Err(Answer::Crashed(ErrorObject::new("ServiceException", "the entrypoint could not be read")))
+                Err(Answer::Unreached(ErrorObject::new("ServiceException", "the entrypoint could not be read")))
             }
         }
     }
@@ -257,8 +259,8 @@ impl Invocation {
 
     /// Calls the handler. `None` when the execution has ended under it.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
-        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, tenant_id, subject, trace } =
-            prepared;
+        let Prepared { payload, function, version, digest, durable, entrypoint, timeout, .. } = prepared;
+        let Prepared { tenant_id, client_context, subject, trace, .. } = prepared;
         let tenant = &self.row.tenant;
         let loaded = match self.loaded(entrypoint).await {
             Ok(loaded) => loaded,
@@ -268,7 +270,7 @@ impl Invocation {
             Ok(spec) => spec,
             Err(refused) if refused.is_fault() => {
                 let error = ErrorObject::new(refused.name.as_str(), refused.message);
-                return Some((Answer::Crashed(error), Used::default()));
+                return Some((Answer::Unreached(error), Used::default()));
             }
             Err(refused) => {
                 let error = ErrorObject::new(refused.name.as_str(), refused.message);
@@ -286,9 +288,11 @@ impl Invocation {
             payload,
             timeout,
             tenant_id,
+            client_context,
             trace,
             run_id: self.row.run_id.clone(),
         };
+        let keeps_time = self.handlers.keeps_time(&call.spec.reach);
         let work = AssertUnwindSafe(self.handlers.call(call)).catch_unwind();
         tokio::select! {
             biased;
@@ -304,7 +308,7 @@ impl Invocation {
                     (Answer::Crashed(error), Used::default())
                 }
             }),
-            () = self.engine().clock().sleep(timeout) => {
+            () = self.engine().clock().sleep(timeout), if !keeps_time => {
                 let message = format!("Task timed out after {} seconds", timeout.as_secs());
                 Some((Answer::Crashed(ErrorObject::new("Sandbox.Timedout", message)), Used::default()))
             }
@@ -375,6 +379,7 @@ fn note_answer(span: &mut OpenSpan, answer: &Answer) {
         Answer::Pending => ("pending", None),
         Answer::Failed(error) => ("failed", Some(spans::kind_of(error.as_ref()))),
         Answer::Crashed(error) => ("crashed", Some(spans::kind_of(Some(error)))),
+        Answer::Unreached(error) => ("unreached", Some(spans::kind_of(Some(error)))),
         Answer::Unreachable(error) => ("unreachable", Some(spans::kind_of(Some(error)))),
         Answer::Invalid(_) => ("invalid", Some("invalid_answer")),
     };
@@ -385,7 +390,7 @@ fn note_answer(span: &mut OpenSpan, answer: &Answer) {
 }
 
 fn used(usage: Usage) -> Used {
-    Used { cpu_ms: usage.cpu_ms, memory_mb: usage.memory_mb }
+    Used { cpu_ms: usage.cpu_ms, memory_mb: usage.memory_mb, waited_ms: usage.waited_ms.into() }
 }
 
 fn failed(failure: HandlerFailure) -> (Answer, Used) {
@@ -393,6 +398,7 @@ fn failed(failure: HandlerFailure) -> (Answer, Used) {
     let answer = match kind {
         FailureKind::Failed => Answer::Failed(Some(error)),
         FailureKind::Crashed => Answer::Crashed(error),
+        FailureKind::Unreached => Answer::Unreached(error),
         FailureKind::Unreachable => Answer::Unreachable(error),
     };
     (answer, used(usage))

@@ -68,6 +68,7 @@ impl Executions {
                 timeout_seconds,
                 invocation_timeout_seconds: traits.limits.timeout_seconds.min(begin.seconds_max).max(1),
                 tenant_id: None,
+                client_context: None,
                 trace: Some(begin.trace.unwrap_or_else(|| self.engine().ids().traceparent())),
                 parent: begin.parent,
                 max_concurrent: u32::try_from(traits.limits.max_concurrent).ok(),

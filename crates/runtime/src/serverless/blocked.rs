@@ -14,6 +14,7 @@ fn told(wait: Wait<'_>) -> BlockedBy {
     BlockedBy {
         cause: wait.cause,
         name: wait.operation.and_then(|operation| operation.name.clone()),
+        reason: wait.reason(),
         invocation_id: target.map(|target| target.run_id.to_string()),
         until: wait.until,
     }

@@ -94,7 +94,7 @@ impl Teller {
         let mut line = Line { at: event.at(), status, told: &mut self.told };
         match &event.body {
             B::HandlerInvoked(_) if !begun => line.put(T::Started),
-            B::HandlerReturned(body) if body.status == HandlerStatus::Retrying => {
+            B::HandlerReturned(body) if body.status == HandlerStatus::Retrying || body.unreached => {
                 line.error(T::StepRetried, None, body.error.as_ref(), Some(body.retry_after_ms));
             }
             B::OperationUpdated(body) => {

@@ -6,3 +6,4 @@ pub(crate) mod handler;
 mod history;
 mod lifecycle;
 mod lost;
+mod outage;

@@ -89,7 +89,7 @@ fn own() -> Vec<(&'static str, Value)> {
                     "params": {"type": ["object", "null"]}, "result": {"type": ["object", "null"]}, "error": {"type": ["object", "null"]},
                     "timestamps": {"type": "object"}, "observability": {"type": "object"},
                     "blocked_by": {"type": "array", "description": "Why it does not go on.", "items": {"type": "object", "required": ["cause"],
-                        "properties": {"cause": text(), "name": text(), "invocation_id": text(), "until": {"type": "string", "format": "date-time"}}}},
+                        "properties": {"cause": text(), "name": text(), "reason": text(), "invocation_id": text(), "until": {"type": "string", "format": "date-time"}}}},
                     "earliest_at": {"type": ["string", "null"], "format": "date-time", "description": "When it can move at the earliest."},
                     "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}}),
         ),

@@ -190,11 +190,16 @@ pub(crate) async fn alias(
     Json(request): Json<AliasRequest>,
 ) -> Answer<Body<AliasItem>> {
     let (name, alias) = alias_path(path)?;
-    let stored = app.runtime.engine().store().put_alias(&principal.tenant, &name, &alias, request.version).await;
-    let stored = stored.map_err(|error| match error {
-        servo_store::Error::NotFound => not_found(&name),
-        other => other.into(),
-    })?;
+    let store = app.runtime.engine().store();
+    let stored = match store.put_alias(&principal.tenant, &name, &alias, request.version).await {
+        Err(servo_store::Error::NotFound) => {
+            let newest = store.get_function(&principal.tenant, &name, None).await?.ok_or_else(|| not_found(&name))?;
+            let (version, newest) = (request.version, newest.version);
+            let detail = format!("no version {version} of `{name}` is registered, its newest is {newest}");
+            return Err(ApiError::new(codes::FUNCTION_NOT_FOUND).detail(detail));
+        }
+        stored => stored?,
+    };
     principal.audit.object(&format!("{name}:{alias}={}", stored.version));
     Ok(Body(AliasItem { alias: stored.alias.to_string(), version: stored.version }))
 }
@@ -206,11 +211,15 @@ pub(crate) async fn remove_alias(
 ) -> Answer<StatusCode> {
     let (name, alias) = alias_path(path)?;
     expect_unneeded(&app, &principal, &name, Some(&alias)).await?;
-    let removed = app.runtime.engine().store().remove_alias(&principal.tenant, &name, &alias).await;
-    removed.map_err(|error| match error {
-        servo_store::Error::NotFound => not_found(&name),
-        other => other.into(),
-    })?;
+    let store = app.runtime.engine().store();
+    match store.remove_alias(&principal.tenant, &name, &alias).await {
+        Err(servo_store::Error::NotFound) => {
+            store.get_function(&principal.tenant, &name, None).await?.ok_or_else(|| not_found(&name))?;
+            let detail = format!("`{name}` has no alias `{alias}`");
+            return Err(ApiError::new(codes::FUNCTION_NOT_FOUND).detail(detail));
+        }
+        removed => removed?,
+    }
     principal.audit.object(&format!("{name}:{alias}"));
     Ok(StatusCode::NO_CONTENT)
 }

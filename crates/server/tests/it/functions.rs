@@ -38,6 +38,34 @@ async fn a_function_has_versions_and_aliases() {
     assert_eq!(server.get("/v1/functions/f").await.status, 404);
 }
 
+/// What is missing is named: the function, its version or its alias.
+#[tokio::test]
+async fn what_an_alias_lacks_is_named() {
+    let server = Server::start().await;
+    let detail = async |method: Method, path: &str, version: Value| {
+        let body = (method == Method::PUT).then(|| json!({"version": version}));
+        let answer = server.send(method, path, "", body.as_ref()).await;
+        let problem: Value = serde_json::from_str(&answer.text).unwrap();
+        (u16::from(answer.status), problem["code"].clone(), problem["detail"].as_str().unwrap().to_owned())
+    };
+    let live = "/v1/functions/f/aliases/live";
+    let (status, code, said) = detail(Method::PUT, live, json!(1)).await;
+    assert_eq!((status, code, said.as_str()), (404, json!("FUNCTION_NOT_FOUND"), "no function `f` is registered"));
+    assert_eq!(put(&server, "/v1/functions/f", &push("http://127.0.0.1:1/")).await.0, 200);
+    for version in [0, 9] {
+        let (status, code, said) = detail(Method::PUT, live, json!(version)).await;
+        let expected = format!("no version {version} of `f` is registered, its newest is 1");
+        assert_eq!((status, code, said), (404, json!("FUNCTION_NOT_FOUND"), expected));
+    }
+    let (status, code, said) = detail(Method::DELETE, live, json!(null)).await;
+    assert_eq!((status, code, said.as_str()), (404, json!("FUNCTION_NOT_FOUND"), "`f` has no alias `live`"));
+    for bad in ["7", "%24LATEST", "a%20b", &"x".repeat(129)] {
+        let (status, code, said) = detail(Method::PUT, &format!("/v1/functions/f/aliases/{bad}"), json!(1)).await;
+        assert_eq!((status, code), (422, json!("INVALID_PARAMETER")), "{bad}");
+        assert!(said.contains("alias"), "{bad}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn a_wrong_registration_names_its_field() {
     let server = Server::start().await;

@@ -24,6 +24,10 @@ impl Handlers for Echo {
                 let error = json!({"ErrorType": "Boom", "ErrorMessage": "no"});
                 Ok(json!({"Status": "FAILED", "Error": error}).to_string().into())
             }
+            Some("context") => {
+                let context = serde_json::to_string(&call.client_context).unwrap();
+                Ok(json!({"Status": "SUCCEEDED", "Result": context}).to_string().into())
+            }
             Some("hang") => std::future::pending().await,
             Some("list") => Ok(json!(["SUCCEEDED", "1", null]).to_string().into()),
             _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
@@ -113,6 +117,59 @@ async fn a_call_that_waits_gets_the_result() {
     let history: Value = serde_json::from_str(&history.text).unwrap();
     let kinds: Vec<_> = history["Events"].as_array().unwrap().iter().map(|event| event["EventType"].clone()).collect();
     assert_eq!(kinds, ["ExecutionStarted", "InvocationCompleted", "ExecutionSucceeded"]);
+}
+
+/// DX-090: a qualifier that leads nowhere is an error of the published API that names it, and says what is missing.
+#[tokio::test]
+async fn a_qualifier_that_leads_nowhere_is_named() {
+    let server = server().await;
+    let table = [
+        ("nobody", "live", 404, "Function not found: nobody:live"),
+        ("echo", "9", 404, "Function not found: echo:9; its newest version is 1"),
+        ("echo", "01", 404, "Function not found: echo:01; its newest version is 1"),
+        ("echo", "99999999999999999999", 404, "Function not found: echo:99999999999999999999; its newest version is 1"),
+        ("echo", "live", 404, "Function not found: echo:live; the function has no alias live"),
+        (
+            "echo",
+            "a%20b",
+            400,
+            "Invalid Qualifier 'a b': it is the number of a version, the name of an alias, or $LATEST",
+        ),
+    ];
+    for (function, qualifier, status, message) in table {
+        let path = format!("/2015-03-31/functions/{function}/invocations?Qualifier={qualifier}");
+        let answer = server.request(Method::POST, &path).body("{}").send().await.unwrap();
+        let name = if status == 404 { "ResourceNotFoundException" } else { "InvalidParameterValueException" };
+        assert_eq!(refused(answer).await, (status, name.to_owned(), message.to_owned()));
+    }
+    let alias = server.send(Method::PUT, "/v1/functions/echo/aliases/live", "", Some(&json!({"version": 1}))).await;
+    assert_eq!(alias.status, 200, "{}", alias.text);
+    for named in ["echo:live/invocations", "echo/invocations?Qualifier=live", "echo:1/invocations"] {
+        let path = format!("/2015-03-31/functions/{named}");
+        let answer = server.request(Method::POST, &path).body("{}").send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-executed-version")), (200, "1"), "{named}");
+    }
+}
+
+/// DX-090: what a caller says about itself goes on to the handler; what is no JSON object in base64 is refused in the published words.
+#[tokio::test]
+async fn a_client_context_is_passed_on() {
+    let server = server().await;
+    let context = "eyJjdXN0b20iOnsiYSI6IjEifX0=";
+    let answer = invoke(&server, &[("x-amz-client-context", context)], r#"{"do":"context"}"#).await;
+    assert_eq!(answer.text().await.unwrap(), format!("\"{context}\""));
+    assert_eq!(invoke(&server, &[], r#"{"do":"context"}"#).await.text().await.unwrap(), "null");
+    let long = "A".repeat(3_584);
+    for (wrong, message) in [
+        ("%%%", "Client context must be a valid Base64-encoded JSON object."),
+        ("bm8ganNvbg==", "Client context must be a valid Base64-encoded JSON object."),
+        ("WzFd", "Client context must be a valid Base64-encoded JSON object."),
+        (long.as_str(), "Client context must be at most 3583 bytes of Base64."),
+    ] {
+        let answer = invoke(&server, &[("x-amz-client-context", wrong)], "{}").await;
+        let expected = (400, "InvalidRequestContentException".to_owned(), message.to_owned());
+        assert_eq!(refused(answer).await, expected, "{wrong}");
+    }
 }
 
 #[tokio::test]

@@ -110,6 +110,7 @@ pub(super) async fn start(executions: &Executions, program: &Program) -> Result<
         name: Some(program.name.clone()),
         input: Some(program.input()),
         tenant_id: None,
+        client_context: None,
         trace: None,
         synchronous: false,
     };

@@ -42,7 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => proptest::collection::vec(update(), 0..4).prop_map(Op::Checkpoint),
         4 => Just(Op::Invoke),
-        3 => (0..5u8).prop_map(Op::Answer),
+        3 => (0..6u8).prop_map(Op::Answer),
         1 => Just(Op::Lose),
         2 => (0..4u8, 0..3u8).prop_map(|(id, answer)| Op::Callback(id, answer)),
         1 => (0..4u8).prop_map(Op::Chained),
@@ -83,6 +83,7 @@ fn perform(world: &mut World, op: &Op) {
                 0 => Answer::Succeeded(Some("1".to_owned())),
                 1 => Answer::Failed(Some(error)),
                 2 => Answer::Crashed(error),
+                3 => Answer::Unreached(error),
                 _ => Answer::Pending,
             };
             drop(world.answer(answer));

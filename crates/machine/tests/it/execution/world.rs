@@ -41,6 +41,7 @@ pub(super) fn start(durable: bool) -> StartExecution {
             timeout_seconds: 100_000,
             invocation_timeout_seconds: 60,
             tenant_id: None,
+            client_context: None,
             trace: None,
             parent: None,
             max_concurrent: None,

@@ -247,6 +247,7 @@ fn a_caller_who_goes_away_leaves_no_run_behind() {
                 name: None,
                 input: None,
                 tenant_id: None,
+                client_context: None,
                 trace: None,
                 synchronous: false,
             };

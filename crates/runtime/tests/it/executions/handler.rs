@@ -73,6 +73,10 @@ impl Handlers for Scripted {
         let token = Mutex::new(Some(input.checkpoint_token.clone()));
         script(Arc::new(Invocation { input, call, executions, token })).await.map(Reply::from)
     }
+
+    fn keeps_time(&self, reach: &Reach) -> bool {
+        matches!(reach, Reach::Pull)
+    }
 }
 
 /// Functions in a world.
@@ -168,6 +172,7 @@ fn begin(
                 name,
                 input: Some(input),
                 tenant_id: None,
+                client_context: None,
                 trace,
                 synchronous: false,
             })

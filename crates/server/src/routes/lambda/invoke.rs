@@ -55,6 +55,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         name: text("x-amz-durable-execution-name")?,
         input: (!call.body.is_empty()).then(|| call.body.clone()),
         tenant_id: text("x-amz-tenant-id")?,
+        client_context: text("x-amz-client-context")?,
         trace: own.or(said),
         synchronous: kind != Kind::Event,
     };

@@ -106,7 +106,8 @@ pub(super) async fn show(
     let mut record = app.serverless.get_invocation(&ctx, &id).await?;
     let run = RunId::parse(&id).ok();
     if let Some(worker) = run.and_then(|run| app.host.awaited_worker(&ctx.tenant, &run)) {
-        let blocked = BlockedBy { cause: Cause::Worker, name: Some(worker), invocation_id: None, until: None };
+        let blocked =
+            BlockedBy { cause: Cause::Worker, name: Some(worker), reason: None, invocation_id: None, until: None };
         record.blocked_by.push(blocked);
     }
     Ok(Body(shown::record(&ctx, &record)))
