@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use servo_adapter::Usage;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::limits::{self, Resource};
@@ -31,7 +31,8 @@ pub(crate) struct Child {
     process: process::Child,
     pid: libc::pid_t,
     input: ChildStdin,
-    output: ChildStdout,
+    /// Most frames are small: one read brings them whole.
+    output: BufReader<ChildStdout>,
     errors: ChildStderr,
     /// Of the address space before any user code ran.
     vm_bytes: u64,
@@ -74,7 +75,7 @@ impl Child {
         let missing = || io::Error::other("a child has no pipes");
         let pid = process.id().and_then(|pid| libc::pid_t::try_from(pid).ok()).ok_or_else(missing)?;
         let input = process.stdin.take().ok_or_else(missing)?;
-        let output = process.stdout.take().ok_or_else(missing)?;
+        let output = BufReader::new(process.stdout.take().ok_or_else(missing)?);
         let errors = process.stderr.take().ok_or_else(missing)?;
         let mut child = Self {
             process,
@@ -149,6 +150,14 @@ impl Child {
         }
         self.input.write_all(&frame).await?;
         self.input.write_all(body).await
+    }
+
+    /// Waits for the next frame without reading it. Whoever stops waiting has lost nothing.
+    pub(crate) async fn has_more(&mut self) -> io::Result<()> {
+        if self.output.fill_buf().await?.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
     }
 
     /// Reads no more than a frame may have, and takes memory only for what has arrived.

@@ -275,3 +275,27 @@ async fn checkpoints_are_made_by_strategy() {
         assert_eq!(count, made, "{strategy}: {told:?}");
     }
 }
+
+/// SR-174: a run that hangs says in which step, long before its time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_step_that_a_run_hangs_in_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let source = "def spin():\n    for a in range(1000000000):\n        for b in range(1000000000):\n            pass\n\n\
+                  def main(ctx, input):\n    ctx.step(\"begin\", lambda: 1)\n    ctx.step(\"spin\", spin)\n    return {}\n";
+    let address = platform.deploy(&definition(WORKFLOW, "hangs", source)).await;
+    let run = platform.start(&address, "async", json!({})).await;
+    let named = until("the step is in the timeline", async || {
+        let (_, page) = platform.get(&format!("/invocations/{}/timeline?limit=200", id(&run))).await;
+        let events = page["items"].as_array().expect("a list").clone();
+        events.into_iter().find(|event| event["step_name"] == "spin")
+    })
+    .await;
+    assert_eq!((&named["event_type"], &named["status"]), (&json!("step_started"), &json!("running")), "{named}");
+    let told = platform.timeline(id(&run)).await;
+    assert_eq!(told.iter().filter(|event| *event == "step_completed").count(), 1, "{told:?}");
+    let (status, answer) =
+        platform.post(&format!("/invocations/{}:control", id(&run)), &json!({"action": "cancel"})).await;
+    assert_eq!((status, &answer["status"]), (200, &json!("canceled")), "{answer}");
+}

@@ -187,6 +187,18 @@ impl Execution {
         self.state.lock().unwrap().refusals.push((checkpoints, error));
     }
 
+    /// Returns once so many updates are recorded.
+    pub(crate) async fn until_told(&self, updates: usize) {
+        while self.state.lock().unwrap().updates.len() < updates {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Refusals that were not given yet.
+    pub(crate) fn refusals(&self) -> usize {
+        self.state.lock().unwrap().refusals.len()
+    }
+
     pub(crate) fn checkpoints(&self) -> usize {
         self.state.lock().unwrap().checkpoints
     }

@@ -54,7 +54,7 @@ pub(crate) fn run<'v>(
     }
     session.enter_step(&op.id, attempt);
     let outcome = body(eval);
-    session.leave();
+    session.leave_step();
     match outcome {
         Ok(text) => {
             // The first run sees what every replay will see.
