@@ -205,6 +205,26 @@ def main(ctx, input):
     assert_eq!(execution.told().len(), 4);
 }
 
+/// Names that a program made up are what it sees and what its rules go by; only the outside sees ids.
+#[tokio::test]
+async fn made_up_names_of_errors_are_the_programs_own() {
+    let world = World::new();
+    let source = r#"
+def main(ctx, input):
+    rule = {"max_attempts": 3, "initial_delay_ms": 1000, "non_retryable_errors": ["CardDeclined"]}
+    paid = ctx.step("pay", lambda: ctx.fail("no", type = input, retryable = True, details = {"a": 1}), retry = rule, catch = True)
+    return [paid.error.type, paid.error.details.a, len(paid.error.details)]
+"#;
+    let declined = Execution::new(&world, source, r#""CardDeclined""#);
+    assert_eq!(declined.returns(&world).await, json!(["CardDeclined", 1, 2]));
+    // The same on replay.
+    assert_eq!(declined.returns(&world).await, json!(["CardDeclined", 1, 2]));
+    let world = World::new();
+    let asleep = Execution::new(&world, source, r#""BankAsleep""#);
+    asleep.suspends(&world).await;
+    assert_eq!(asleep.told().last().unwrap(), "STEP/Step pay RETRY");
+}
+
 /// Changed code does not go on with another program's record.
 #[tokio::test]
 async fn divergence_is_final_and_names_both_operations() {
