@@ -251,8 +251,11 @@ impl State {
             OperationType::Step => {
                 let before = operation.step_details.as_ref().map_or(0, |details| details.attempt);
                 let ended = u32::from(update.action != OperationAction::Start);
-                let delay = update.step_options.and_then(|options| options.next_attempt_delay_seconds);
-                let next = delay.map(|seconds| at(now + i64::try_from(seconds).unwrap() * 1_000));
+                let delay = update.step_options.map(|options| {
+                    let rounded = options.next_attempt_delay_seconds.unwrap() * 1_000;
+                    options.next_attempt_delay_millis.unwrap_or(rounded)
+                });
+                let next = delay.map(|millis| at(now + i64::try_from(millis).unwrap()));
                 operation.step_details =
                     Some(StepDetails { attempt: before + ended, next_attempt_timestamp: next, result, error });
             }

@@ -83,7 +83,9 @@ def main(ctx, input):
     let world = World::new();
     let slow = Execution::new(&world, source, r#"{"max_attempts": 2, "initial_delay_ms": 30500}"#);
     slow.suspends(&world).await;
-    assert_eq!(slow.updates().pop().unwrap().step_options.unwrap().next_attempt_delay_seconds, Some(31));
+    // SR-047: to the millisecond for whoever knows them, and in whole seconds for the rest.
+    let options = slow.updates().pop().unwrap().step_options.unwrap();
+    assert_eq!((options.next_attempt_delay_seconds, options.next_attempt_delay_millis), (Some(31), Some(30_500)));
     let world = World::new();
     let wrong = Execution::new(&world, source, r#"{"attempts": 2}"#);
     assert!(wrong.fails(&world).await.message.contains("max_attempts"));

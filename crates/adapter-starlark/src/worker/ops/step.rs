@@ -1,16 +1,17 @@
 //! Steps: code with an outcome that is recorded, tried again by rule.
 
-use std::time::Duration;
-
 use servo_model::invocation::{ErrorCategory, Failure, RetryRule, errors};
 use servo_model::operation::{ErrorObject, OperationAction, OperationStatus, OperationType, StepOptions};
-use servo_replay::{RetryDecision, SubType};
+use servo_replay::SubType;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
 use crate::worker::op::{Op, error_of, read_result};
 use crate::worker::raised::{Raised, caught, raise};
 use crate::worker::session::Session;
+
+/// The service waits for no longer than a leap year.
+const DELAY_MS_MAX: u64 = 31_622_400_000;
 
 pub(crate) struct StepTerms {
     pub(crate) retry: RetryRule,
@@ -89,9 +90,7 @@ fn failed(
         // The workflow is tried again as a whole, if at all.
         return Ok(raise(session, Raised::Fail(error)));
     }
-    let delay = terms.retry.next_delay_ms(attempt, &Failure::of(&error));
-    let seconds = delay.and_then(|delay| RetryDecision::Retry(Duration::from_millis(delay)).delay_seconds());
-    let Some(seconds) = seconds else {
+    let Some(millis) = terms.retry.next_delay_ms(attempt, &Failure::of(&error)) else {
         let mut update = op.update(OperationAction::Fail);
         update.error = Some(error.clone());
         session.enqueue(update)?;
@@ -100,7 +99,7 @@ fn failed(
     };
     let mut update = op.update(OperationAction::Retry);
     update.error = Some(error);
-    update.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(seconds) });
+    update.step_options = Some(StepOptions::after_millis(millis.min(DELAY_MS_MAX)));
     session.enqueue(update)?;
     Ok(raise(session, Raised::Suspend))
 }

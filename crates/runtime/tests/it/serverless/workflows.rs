@@ -200,7 +200,7 @@ fn a_step_is_retried_alone() {
             }
             if invocation.known("two").is_none() {
                 let mut again = step("two", A::Retry);
-                again.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
+                again.step_options = Some(StepOptions::after_seconds(1));
                 invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
                 return pending();
             }
