@@ -9,6 +9,7 @@ mod arguments;
 mod ctx;
 mod harden;
 mod json;
+pub(crate) mod last_words;
 mod link;
 mod meter;
 mod module;
