@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 use servo_entrypoint::{
-    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationStatus as S, RestRuntime as _,
-    RuntimeErrorCategory, TimelineEventType as T, errors,
+    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationRequest,
+    InvocationStatus as S, RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
 };
 use servo_model::operation::{OperationAction as A, OperationStatus, StepOptions};
 
-use super::support::{Bed, WORKFLOW, awaits, me};
+use super::support::{Bed, WORKFLOW, awaits, me, request};
 use crate::executions::handler::{pending, step, succeeded};
 
 /// SR-129, SR-131, SR-175, SR-180, SR-182, SR-244: a workflow waits for a message and goes on with it.
@@ -90,6 +90,18 @@ fn a_workflow_is_suspended_resumed_and_cancelled() {
         assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT);
     }
     assert_eq!(bed.control("inv_missing", Action::Cancel).unwrap_err().error_type_id, errors::NOT_FOUND);
+}
+
+/// SR-381: whoever waits for the answer has it as soon as the run waits for something itself.
+#[test]
+fn a_sync_start_is_answered_when_the_run_waits() {
+    let bed = Bed::new(18);
+    let address = bed.waits_for_go("order");
+    let start = InvocationRequest { mode: Some(InvocationMode::Sync), ..request(&address, json!({})) };
+    let record = bed.start_as(&me(), start).unwrap().record;
+    assert_eq!(record.status, S::Suspended);
+    let waited = bed.world.now().since(record.timestamps.suspended_at.unwrap());
+    assert!(waited < bed.engine().config().poll() / 4, "{waited:?}");
 }
 
 /// A step that has failed is tried again with its run, or counts as done; neither where its entrypoint is disabled.
