@@ -92,6 +92,34 @@ fn a_workflow_is_suspended_resumed_and_cancelled() {
     assert_eq!(bed.control("inv_missing", Action::Cancel).unwrap_err().error_type_id, errors::NOT_FOUND);
 }
 
+/// SR-131, SR-388: a run that waits by itself is resumed like any that is suspended: its code looks again, and waits again if
+/// what it waits for has not come. Nothing that it waits for is lost by that.
+#[test]
+fn a_run_that_waits_looks_again_when_it_is_resumed() {
+    let bed = Bed::new(17);
+    let address = bed.workflow("w", |invocation| async move {
+        match invocation.known("s") {
+            None => drop(invocation.checkpoint(vec![awaits("go")]).await.unwrap()),
+            Some(OperationStatus::Succeeded) => return succeeded("{}"),
+            Some(_) => {}
+        }
+        pending()
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    for _ in 0..2 {
+        assert_eq!(bed.control(&id, Action::Resume).unwrap().status, S::Running);
+        bed.until(&id, S::Suspended);
+    }
+    assert_eq!(bed.get(&id).blocked_by.len(), 1, "it waits for the same as before");
+    bed.signal(&id, "m1", "go", json!({})).unwrap();
+    bed.until(&id, S::Succeeded);
+    let told = bed.timeline(&id);
+    let moves: Vec<_> = told.into_iter().filter(|told| matches!(told, T::Suspended | T::Resumed)).collect();
+    assert_eq!(moves, [T::Suspended, T::Resumed, T::Suspended, T::Resumed, T::Suspended, T::Resumed]);
+    assert_eq!(bed.control(&id, Action::Resume).unwrap_err().error_type_id, errors::CONFLICT, "it has ended");
+}
+
 /// SR-381: whoever waits for the answer has it as soon as the run waits for something itself.
 #[test]
 fn a_sync_start_is_answered_when_the_run_waits() {
