@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_model::invocation::Checkpointing;
-use servo_model::operation::OperationUpdate;
+use servo_model::operation::{OperationStatus, OperationUpdate};
 use servo_replay::{Ids, Journal, Operation};
 use servo_wire::lambda::{self, Seconds, UPDATES_MAX};
 use starlark::any::ProvidesStaticType;
@@ -26,6 +26,8 @@ pub(crate) struct Session {
     outbox: Arc<Outbox>,
     journal: Option<RefCell<Journal>>,
     scopes: RefCell<Vec<Scope>>,
+    /// What the program was left for: operations that somebody else completes.
+    left_for: RefCell<Vec<String>>,
     raised: RefCell<Option<Raised>>,
     logged: Cell<usize>,
 }
@@ -43,14 +45,40 @@ impl Session {
         let root = Scope { ids: Ids::new(None), step: None, drawn: 0 };
         let outbox = link.borrow().outbox.clone();
         outbox.clear();
-        let (scopes, raised, logged) = (RefCell::new(vec![root]), RefCell::new(None), Cell::new(0));
-        Self { link, head, outbox, journal, scopes, raised, logged }
+        let (scopes, left_for) = (RefCell::new(vec![root]), RefCell::default());
+        let (raised, logged) = (RefCell::new(None), Cell::new(0));
+        Self { link, head, outbox, journal, scopes, left_for, raised, logged }
     }
 
     /// The session of a running evaluation.
     pub(crate) fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Session> {
         let extra: Option<&'a dyn starlark::any::AnyLifetime<'_>> = eval.extra;
         extra.and_then(|extra| extra.downcast_ref::<Session>()).ok_or_else(|| wrong("ctx works only inside main"))
+    }
+
+    /// Leaves the program until somebody has completed the operation.
+    pub(crate) fn suspend(&self, id: &str) -> starlark::Error {
+        self.left_for.borrow_mut().push(id.to_owned());
+        raise(self, Raised::Suspend)
+    }
+
+    /// Whether something has come that the program was left for. The service told it with a checkpoint of another branch, and will
+    /// not call again for what it has told.
+    pub(crate) fn has_come(&self) -> bool {
+        let Some(journal) = &self.journal else { return false };
+        let journal = journal.borrow();
+        let has_come = |id: &String| {
+            let status = journal.get(id).map(|operation| operation.status);
+            status.is_some_and(|status| status.is_terminal() || status == OperationStatus::Ready)
+        };
+        self.left_for.borrow().iter().any(has_come)
+    }
+
+    /// For another walk through the program, with all that is recorded by now.
+    pub(crate) fn into_parts(self) -> (CallHead, Option<Vec<Operation>>) {
+        let journal = self.journal.map(RefCell::into_inner);
+        let operations = journal.map(|journal| journal.operations().map(|op| Operation::clone(op)).collect());
+        (self.head, operations)
     }
 
     pub(crate) fn set_raised(&self, raised: Raised) {

@@ -1,4 +1,4 @@
-//! Steps that do not end: that they began is recorded, so that a run names the step it hangs in.
+//! Steps that take long: that they began is recorded, so that a run names the step it hangs in, and others go on meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +71,7 @@ def main(ctx, input):
 /// A server that answers when it is told to.
 struct Server {
     url: String,
+    asked: Arc<Notify>,
     answer: Arc<Notify>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -81,15 +82,17 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answer = Arc::new(Notify::new());
-        let told = answer.clone();
+        let asked = Arc::new(Notify::new());
+        let (told, is_asked) = (answer.clone(), asked.clone());
         let task = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             drop(stream.read(&mut [0; 4096]).await);
+            is_asked.notify_one();
             told.notified().await;
             let text = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone";
             drop(stream.write_all(text.as_bytes()).await);
         });
-        Self { url, answer, task }
+        Self { url, asked, answer, task }
     }
 }
 
@@ -119,6 +122,38 @@ async fn a_step_that_took_long_ends_as_ever() {
     assert_eq!(execution.returns(&world).await, json!("done"));
     assert_eq!(execution.checkpoints(), 2);
     assert!(execution.statuses().contains(&OperationStatus::Succeeded));
+}
+
+/// What came while another branch was busy is gone on from at once: the service told it, and will not call again for it.
+#[tokio::test]
+async fn a_branch_goes_on_with_what_came_meanwhile() {
+    let server = Server::start().await;
+    let world = World::with(Settings { egress: impatient().egress, ..settings() });
+    let source = r#"
+def main(ctx, input):
+    def first():
+        ctx.sleep(1)
+        ctx.log("slept")
+        return ctx.step("after", lambda: 1)
+    def second():
+        ctx.step("before", lambda: 0)
+        ctx.http("GET", input, name = "ask")
+        ctx.sleep("1d")
+    ctx.parallel([first, second])
+"#;
+    let execution = Execution::new(&world, source, &json!(server.url).to_string());
+    let answering = async {
+        server.asked.notified().await;
+        execution.advance(1);
+        server.answer.notify_one();
+    };
+    tokio::join!(execution.suspends(&world), answering);
+    let told = execution.told();
+    assert!(told.contains(&"STEP/Step after SUCCEED".to_owned()), "{told:?}");
+    assert_eq!(world.lines.texts(), ["slept"]);
+    let checkpoints = execution.checkpoints();
+    execution.suspends(&world).await;
+    assert_eq!(execution.checkpoints(), checkpoints, "nothing was left undone");
 }
 
 /// What the service said to the beginning is heard at the end: somebody else has the execution.

@@ -36,7 +36,7 @@ pub(crate) fn run<'v>(
             return Ok(read_result(operation.outcome().0, eval.heap()));
         }
         // The time of the next attempt has not come.
-        (_, Some(OperationStatus::Pending)) => return Err(raise(session, Raised::Suspend)),
+        (_, Some(OperationStatus::Pending)) => return Err(session.suspend(&op.id)),
         (_, Some(OperationStatus::Started)) if terms.at_most_once => {
             let message =
                 format!("attempt {attempt} was interrupted, and a step that runs at most once is not run again");
@@ -101,7 +101,7 @@ fn failed(
     update.error = Some(error);
     update.step_options = Some(StepOptions::after_millis(millis.min(DELAY_MS_MAX)));
     session.enqueue(update)?;
-    Ok(raise(session, Raised::Suspend))
+    Ok(session.suspend(&op.id))
 }
 
 /// A step that is over as soon as it is asked for: nobody waits for its record, which leaves with the next call.
