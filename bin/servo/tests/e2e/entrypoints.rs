@@ -199,6 +199,14 @@ async fn a_failed_saga_is_taken_back() {
     assert_eq!(undone["params"]["trigger"], "failure");
 }
 
+/// SR-248: also a run that was killed has used something.
+fn measured(record: &Value) {
+    let metrics = &record["observability"]["metrics"];
+    for name in ["cpu_time_ms", "max_memory_used_mb"] {
+        assert!(metrics[name].as_u64().is_some_and(|used| used > 0), "{name}: {record}");
+    }
+}
+
 /// SR-029, SR-091: hostile code ends its own run with the limit named, and wrong code is not registered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_code_ends_only_its_own_run() {
@@ -213,6 +221,16 @@ async fn hostile_code_ends_only_its_own_run() {
     assert_eq!(record["status"], "failed", "{record}");
     assert_eq!(record["error"]["category"], "resource_limit", "{record}");
     assert_eq!(record["error"]["details"]["limit"], "memory_mb", "{record}");
+    measured(&record);
+    // By CPU time or by the clock, whichever is first.
+    let endless = "def main(ctx, input):\n  for a in range(1000000000):\n    for b in range(1000000000):\n      pass\n";
+    let mut spin = definition(FUNCTION, "hostile.spin", endless);
+    spin["traits"]["limits"]["timeout_seconds"] = 1.into();
+    let spin = platform.deploy(&spin).await;
+    let record = platform.start(&spin, "sync", json!({})).await;
+    let category = record["error"]["category"].as_str();
+    assert!(matches!(category, Some("timeout" | "resource_limit")), "{record}");
+    measured(&record);
     let record = platform.start(&good, "sync", json!({})).await;
     assert_eq!(record["result"], json!({"n": 1}));
 
@@ -276,7 +294,7 @@ async fn checkpoints_are_made_by_strategy() {
     }
 }
 
-/// SR-174: a run that hangs says in which step, long before its time is over.
+/// SR-181: a run that hangs says in which step, long before its time is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_step_that_a_run_hangs_in_is_named() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -156,7 +156,7 @@ fn is_type_id(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A name that user code made up is no id: callers find the base of such errors, and the name where all details are.
+    /// SR-242: a name that user code made up is no id: callers find the base of such errors, and the name where all details are.
     #[test]
     fn made_up_names_stand_in_the_details() {
         let named = |name: &str| {
