@@ -142,16 +142,17 @@ impl Starlark {
                     tracing::warn!(%error, ?ended, function = call.function, "a Starlark child ended unexpectedly");
                     let how =
                         ended.signal.map_or("ended".to_owned(), |signal| format!("was killed by signal {signal}"));
-                    return Err(failure::crashed(format!("the process that ran the program {how}")));
+                    let crashed = failure::crashed(format!("the process that ran the program {how}"));
+                    return Err(HandlerFailure { usage: ended.usage, ..crashed });
                 };
-                // It used all that it was given of what ended it; the rest nobody counted.
-                let used = |name: &str, value: u64| {
+                // It used all that it was given of what ended it, also where it was not given as much as it asked for.
+                let all = |name: &str, value: u64| {
                     let is_it = limit.details.get("limit").is_some_and(|limit| limit == name);
                     u32::try_from(value).ok().filter(|_| is_it)
                 };
                 let usage = Usage {
-                    cpu_ms: used("cpu_ms", cpu_ms),
-                    memory_mb: used("memory_mb", code.memory_mb),
+                    cpu_ms: ended.usage.cpu_ms.max(all("cpu_ms", cpu_ms)),
+                    memory_mb: ended.usage.memory_mb.max(all("memory_mb", code.memory_mb)),
                     ..Usage::default()
                 };
                 failure::of_user(limit.to_error(), durable, usage)

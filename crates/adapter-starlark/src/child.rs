@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use servo_adapter::Usage;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::limits::{self, Resource};
 use crate::protocol::{ChildUsage, FROM_CHILD_BYTES_MAX, FromChild, PREFIX_BYTES, encode, lengths};
 use crate::spawner::Spawner;
+use crate::worker::last_words::CPU_US;
 
 /// How long a child may take until it is ready; a machine under load takes its time to start a process.
 const READY: Duration = Duration::from_secs(30);
@@ -31,7 +32,8 @@ pub(crate) struct Child {
     process: process::Child,
     pid: libc::pid_t,
     input: ChildStdin,
-    output: ChildStdout,
+    /// Most frames are small: one read brings them whole.
+    output: BufReader<ChildStdout>,
     errors: ChildStderr,
     /// Of the address space before any user code ran.
     vm_bytes: u64,
@@ -65,6 +67,8 @@ impl Drop for Alive {
 pub(crate) struct Ended {
     pub(crate) signal: Option<i32>,
     pub(crate) last_words: String,
+    /// Of the call that ended it, as far as it could still say.
+    pub(crate) usage: Usage,
 }
 
 impl Child {
@@ -74,7 +78,7 @@ impl Child {
         let missing = || io::Error::other("a child has no pipes");
         let pid = process.id().and_then(|pid| libc::pid_t::try_from(pid).ok()).ok_or_else(missing)?;
         let input = process.stdin.take().ok_or_else(missing)?;
-        let output = process.stdout.take().ok_or_else(missing)?;
+        let output = BufReader::new(process.stdout.take().ok_or_else(missing)?);
         let errors = process.stderr.take().ok_or_else(missing)?;
         let mut child = Self {
             process,
@@ -126,14 +130,7 @@ impl Child {
         // After the name, which may hold anything: user and system time are the 12th and 13th field, in hundredths.
         let times = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
         let ticks: Option<u64> = times.map(|times| times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum());
-        let cpu_ms = ticks.map(|ticks| (ticks * 10).saturating_sub(self.usage.cpu_total_us / 1_000));
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak_kb = peak.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Usage {
-            cpu_ms: cpu_ms.and_then(|millis| u32::try_from(millis).ok()),
-            memory_mb: peak_kb.and_then(|kb| u32::try_from(kb.div_ceil(1_024)).ok()),
-            ..Usage::default()
-        }
+        used(ticks.map(|ticks| ticks * 10_000), &status, self.usage.cpu_total_us)
     }
 
     /// Whether earlier calls have left so much behind that the next one would miss it.
@@ -150,6 +147,14 @@ impl Child {
         }
         self.input.write_all(&frame).await?;
         self.input.write_all(body).await
+    }
+
+    /// Waits for the next frame without reading it. Whoever stops waiting has lost nothing.
+    pub(crate) async fn has_more(&mut self) -> io::Result<()> {
+        if self.output.fill_buf().await?.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
     }
 
     /// Reads no more than a frame may have, and takes memory only for what has arrived.
@@ -183,9 +188,18 @@ impl Child {
         let mut said = Vec::new();
         let mut errors = self.errors.take(LAST_WORDS_BYTES);
         drop(tokio::time::timeout(LAST_WORDS, errors.read_to_end(&mut said)).await);
-        Ended {
-            signal: status.and_then(|status| status.signal()),
-            last_words: String::from_utf8_lossy(&said).into_owned(),
-        }
+        let last_words = String::from_utf8_lossy(&said).into_owned();
+        let cpu_us = last_words.lines().find_map(|line| line.strip_prefix(CPU_US)?.parse().ok());
+        let usage = used(cpu_us, &last_words, self.usage.cpu_total_us);
+        Ended { signal: status.and_then(|status| status.signal()), last_words, usage }
     }
+}
+
+/// What one call used of CPU time, of which the child had used some before, and of memory, by the lines of `/proc/…/status`.
+fn used(cpu_total_us: Option<u64>, status: &str, cpu_before_us: u64) -> Usage {
+    let cpu_us = cpu_total_us.map(|total| total.saturating_sub(cpu_before_us));
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak_kb = peak.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let up = |value: Option<u64>, unit: u64| value.and_then(|value| u32::try_from(value.div_ceil(unit)).ok());
+    Usage { cpu_ms: up(cpu_us, 1_000), memory_mb: up(peak_kb, 1_024), ..Usage::default() }
 }

@@ -1,5 +1,7 @@
 //! A call from its first frame to its last: what the child asks for meanwhile is answered here.
 
+mod requests;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use servo_wire::lambda::{ANSWER_BYTES_MAX, CheckpointRequest, ErrorName, INVALID
 
 use crate::child::Child;
 use crate::egress::Egress;
-use crate::protocol::{CallHead, FromChild, HttpHead, Outcome, Part, ToChild};
+use crate::protocol::{CallHead, FromChild, HttpHead, Outcome, ToChild};
 use crate::settings::Parts;
 use crate::{failure, tasks};
 
@@ -67,7 +69,22 @@ pub(crate) struct Conversation<'a> {
     /// Of a durable call.
     arn: String,
     token: String,
+    /// What came of a record that the child did not wait for; it is told with the next one that it waits for.
+    held: Held,
     logged: usize,
+}
+
+/// What the service said to a checkpoint.
+enum Recorded {
+    State(Vec<Operation<Seconds>>, Option<String>),
+    /// It did not take it, in the words for the child.
+    Not(ToChild),
+}
+
+#[derive(Default)]
+struct Held {
+    operations: Vec<Operation<Seconds>>,
+    not: Option<ToChild>,
 }
 
 impl<'a> Conversation<'a> {
@@ -78,7 +95,8 @@ impl<'a> Conversation<'a> {
         (call, code): (&'a HandlerCall, &'a Code),
         cpu_ms: u64,
     ) -> Self {
-        Self { parts, egress, service, call, code, cpu_ms, arn: String::new(), token: String::new(), logged: 0 }
+        let (arn, token, held) = (String::new(), String::new(), Held::default());
+        Self { parts, egress, service, call, code, cpu_ms, arn, token, held, logged: 0 }
     }
 
     pub(crate) async fn run(&mut self, child: &mut Child) -> Result<(Outcome, Vec<u8>), Broken> {
@@ -101,10 +119,11 @@ impl<'a> Conversation<'a> {
                     child.send(&ToChild::Now { millis }, &[]).await?;
                 }
                 FromChild::Http(head) => {
-                    let (head, body) = self.http(*head, body).await;
+                    let (head, body) = self.http(child, *head, body).await?;
                     child.send(&head, &body).await?;
                 }
                 FromChild::Checkpoint => self.checkpoint(child, &body).await?,
+                FromChild::Began => self.began(&body).await?,
                 FromChild::Done { outcome, usage } => {
                     child.usage = usage;
                     child.calls += 1;
@@ -127,6 +146,7 @@ impl<'a> Conversation<'a> {
             cpu_ms: self.cpu_ms,
             output_bytes_max: settings.output_bytes_max.min(ANSWER_BYTES_MAX),
             log_bytes_max: settings.log_bytes_max,
+            step_told_after_ms: u64::try_from(settings.step_told_after.as_millis()).unwrap_or(u64::MAX),
             more,
         }
     }
@@ -148,20 +168,64 @@ impl<'a> Conversation<'a> {
         let mut marker = marker;
         for _ in 0..PAGES_MAX {
             let Some(at) = marker else { return Ok(()) };
-            let service = self.service()?;
-            let page = service.state(&self.call.tenant, &self.arn, &self.token, &at).await;
-            let page = page.map_err(|error| Broken::Ours(failure::crashed(said(&error))))?;
-            marker = page.next_marker.filter(|next| !next.is_empty() && *next != at);
-            send_page(child, &page.operations, marker.is_some()).await?;
+            let (operations, next) = self.page(&at).await?;
+            marker = next;
+            send_page(child, &operations, marker.is_some()).await?;
         }
         Err(Broken::Ours(failure::crashed(format!("the execution's state has over {PAGES_MAX} pages"))))
+    }
+
+    async fn page(&self, at: &str) -> Result<(Vec<Operation<Seconds>>, Option<String>), Broken> {
+        let page = self.service()?.state(&self.call.tenant, &self.arn, &self.token, at).await;
+        let page = page.map_err(|error| Broken::Ours(failure::crashed(said(&error))))?;
+        Ok((page.operations, page.next_marker.filter(|next| !next.is_empty() && next != at)))
     }
 
     fn service(&self) -> Result<&'a Arc<dyn DurableService>, Broken> {
         self.service.ok_or_else(|| Broken::Ours(failure::crashed("the engine is not there yet; the call comes again")))
     }
 
+    /// Records what the child did, and tells it what came of it.
     async fn checkpoint(&mut self, child: &mut Child, body: &[u8]) -> Result<(), Broken> {
+        let recorded = match self.held.not.take() {
+            Some(not) => Recorded::Not(not),
+            None => self.record(body).await?,
+        };
+        let (mut operations, marker) = match recorded {
+            Recorded::State(operations, marker) => (operations, marker),
+            Recorded::Not(not) => return Ok(child.send(&not, &[]).await?),
+        };
+        if !self.held.operations.is_empty() {
+            // The earlier state first: the later one may be about the same operations.
+            operations.splice(..0, std::mem::take(&mut self.held.operations));
+        }
+        send_page(child, &operations, marker.is_some()).await?;
+        self.send_pages(child, marker).await
+    }
+
+    /// Records that a step runs. The child goes on meanwhile.
+    async fn began(&mut self, body: &[u8]) -> Result<(), Broken> {
+        if self.held.not.is_some() {
+            return Ok(());
+        }
+        let (operations, mut marker) = match self.record(body).await? {
+            Recorded::State(operations, marker) => (operations, marker),
+            Recorded::Not(not) => {
+                self.held.not = Some(not);
+                return Ok(());
+            }
+        };
+        self.held.operations.extend(operations);
+        for _ in 0..PAGES_MAX {
+            let Some(at) = marker else { break };
+            let (operations, next) = self.page(&at).await?;
+            self.held.operations.extend(operations);
+            marker = next;
+        }
+        Ok(())
+    }
+
+    async fn record(&mut self, body: &[u8]) -> Result<Recorded, Broken> {
         let updates: Vec<OperationUpdate> =
             serde_json::from_slice(body).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
         let client_token = Digest::of_parts(&[&self.token, &updates.len().to_string()], '\n').to_string();
@@ -175,8 +239,8 @@ impl<'a> Conversation<'a> {
         let response = loop {
             match service.checkpoint(&self.call.tenant, &self.arn, request.clone()).await {
                 Ok(response) => break response,
-                Err(error) if is_stale(&error) => return Ok(child.send(&ToChild::Withdrawn, &[]).await?),
-                Err(error) if !may_pass(&error) => return Ok(child.send(&ToChild::Refused { error }, &[]).await?),
+                Err(error) if is_stale(&error) => return Ok(Recorded::Not(ToChild::Withdrawn)),
+                Err(error) if !may_pass(&error) => return Ok(Recorded::Not(ToChild::Refused { error })),
                 Err(error) if attempt >= CHECKPOINT_ATTEMPTS => {
                     return Err(Broken::Ours(failure::crashed(said(&error))));
                 }
@@ -186,14 +250,27 @@ impl<'a> Conversation<'a> {
                 }
             }
         };
-        let Some(token) = response.checkpoint_token else {
-            return Ok(child.send(&ToChild::Withdrawn, &[]).await?);
-        };
+        let Some(token) = response.checkpoint_token else { return Ok(Recorded::Not(ToChild::Withdrawn)) };
         self.token = token;
         let state = response.new_execution_state;
-        let marker = state.next_marker.filter(|marker| !marker.is_empty());
-        send_page(child, &state.operations, marker.is_some()).await?;
-        self.send_pages(child, marker).await
+        Ok(Recorded::State(state.operations, state.next_marker.filter(|marker| !marker.is_empty())))
+    }
+
+    /// Makes a request for the program. Its step may run for so long that this is told meanwhile.
+    async fn http(&mut self, child: &mut Child, head: HttpHead, body: Vec<u8>) -> Result<(ToChild, Vec<u8>), Broken> {
+        let request = requests::request((self.parts, self.egress), &self.call.tenant, head, body);
+        let mut request = std::pin::pin!(request);
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut request => return Ok(answer),
+                more = child.has_more() => more?,
+            }
+            match child.receive().await? {
+                (FromChild::Began, body) => self.began(&body).await?,
+                _ => return Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+            }
+        }
     }
 
     fn log(&mut self, body: &[u8]) {
@@ -214,51 +291,6 @@ impl<'a> Conversation<'a> {
             at: (self.parts.now)(),
         });
     }
-
-    async fn http(&self, head: HttpHead, body: Vec<u8>) -> (ToChild, Vec<u8>) {
-        let mut headers = Vec::with_capacity(head.headers.len());
-        let mut secrets = Vec::new();
-        for (name, parts) in head.headers {
-            let mut value = String::new();
-            let mut is_secret = false;
-            for part in parts {
-                match part {
-                    Part::Text(text) => value.push_str(&text),
-                    Part::Secret(secret) => {
-                        is_secret = true;
-                        match self.parts.secrets.secret(&self.call.tenant, &secret).await {
-                            Ok(secret) => {
-                                value.push_str(&secret);
-                                secrets.push(secret);
-                            }
-                            Err(message) => return (ToChild::HttpFailed { message, retryable: false }, Vec::new()),
-                        }
-                    }
-                }
-            }
-            headers.push((name, value, is_secret));
-        }
-        let timeout = head.timeout_ms.map(Duration::from_millis);
-        match self.egress.request(&head.method, &head.url, headers, body, timeout).await {
-            Ok(response) => {
-                let hidden = |(name, value)| (name, hide(value, &secrets));
-                let headers = response.headers.into_iter().map(hidden).collect();
-                let body = String::from_utf8_lossy(&response.body).into_owned();
-                (ToChild::Http { status: response.status, headers }, hide(body, &secrets).into_bytes())
-            }
-            Err(refused) => {
-                let (message, retryable) = (refused.message, refused.retryable);
-                (ToChild::HttpFailed { message, retryable }, Vec::new())
-            }
-        }
-    }
-}
-
-/// Servers repeat what they were sent, in errors above all. The program and the record see the name of a secret at most.
-fn hide(text: String, secrets: &[String]) -> String {
-    let told = secrets.iter().filter(|secret| !secret.is_empty() && text.contains(secret.as_str()));
-    let told: Vec<&String> = told.collect();
-    told.into_iter().fold(text, |text, secret| text.replace(secret.as_str(), "<secret>"))
 }
 
 async fn send_page(child: &mut Child, operations: &[Operation<Seconds>], more: bool) -> Result<(), Broken> {

@@ -56,6 +56,8 @@ pub(crate) struct CallHead {
     pub(crate) cpu_ms: u64,
     pub(crate) output_bytes_max: usize,
     pub(crate) log_bytes_max: usize,
+    /// A step that runs for longer is told before it ends.
+    pub(crate) step_told_after_ms: u64,
     /// Of a durable call: pages follow.
     pub(crate) more: bool,
 }
@@ -79,6 +81,9 @@ pub(crate) enum FromChild {
     Http(Box<HttpHead>),
     /// The body is a JSON array of updates.
     Checkpoint,
+    /// The same, but nobody waits for an answer: a step runs that has not ended for a while. What came of it is told with the next
+    /// checkpoint.
+    Began,
     /// The body is the result, if there is one.
     Done {
         outcome: Outcome,

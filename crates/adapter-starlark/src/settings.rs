@@ -67,6 +67,9 @@ pub struct Settings {
     pub output_bytes_max: usize,
     /// Log lines of one call, together.
     pub log_bytes_max: usize,
+    /// A workflow's step that runs for longer is recorded before it ends, so that a run that hangs says where. One that ends sooner
+    /// is one record.
+    pub step_told_after: Duration,
     /// What a check may use: memory in MB, CPU time and wall clock.
     pub check_memory_mb: u64,
     pub check_cpu: Duration,
@@ -87,6 +90,7 @@ impl Settings {
             source_bytes_max: 64 * 1024,
             output_bytes_max: servo_wire::lambda::ANSWER_BYTES_MAX,
             log_bytes_max: 256 * 1024,
+            step_told_after: Duration::from_millis(500),
             check_memory_mb: 64,
             check_cpu: Duration::from_secs(2),
             check_timeout: Duration::from_secs(10),

@@ -9,6 +9,7 @@ mod arguments;
 mod ctx;
 mod harden;
 mod json;
+pub(crate) mod last_words;
 mod link;
 mod meter;
 mod module;
@@ -16,6 +17,7 @@ mod module;
 mod object;
 mod op;
 mod ops;
+mod outbox;
 mod raised;
 mod run;
 #[cfg(target_os = "linux")]
@@ -29,6 +31,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use starlark::environment::{FrozenModule, Globals};
 
@@ -36,6 +39,7 @@ use crate::SourceIssue;
 use crate::protocol::{ChildUsage, FromChild, Outcome, ToChild};
 use link::Link;
 use meter::Meter;
+use outbox::Outbox;
 
 /// The parser and the interpreter recurse on the source and on values; what needs more than this is nested too deep.
 pub(crate) const STACK_MB: u64 = 64;
@@ -45,10 +49,24 @@ const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 /// other file, and what it takes of memory before is counted as its own.
 pub fn worker_main() -> ExitCode {
     harden::before_threads();
-    let thread = std::thread::Builder::new().name("starlark".to_owned()).stack_size(STACK_BYTES).spawn(serve);
-    match thread.map(std::thread::JoinHandle::join) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(_)) | Err(_) => ExitCode::FAILURE,
+    let outbox = Arc::new(Outbox::standard());
+    let served = Served(outbox.clone());
+    let program = std::thread::Builder::new().name("starlark".to_owned()).stack_size(STACK_BYTES);
+    let Ok(thread) = program.spawn(move || serve(&served)) else { return ExitCode::FAILURE };
+    // This thread has nothing else to do.
+    outbox.watch();
+    match thread.join() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Held by the thread that runs programs: however it ends, the watch over it ends as well.
+struct Served(Arc<Outbox>);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -59,7 +77,7 @@ fn broken(message: &str) -> ! {
     std::process::exit(70)
 }
 
-fn serve() {
+fn serve(served: &Served) {
     let globals = module::globals();
     // What is made on first use is made now, while files can be opened and before memory is counted.
     drop(module::load("def main(ctx, input):\n  return input\n", &globals));
@@ -67,8 +85,8 @@ fn serve() {
     if let Err(message) = harden::lock_down() {
         broken(&message);
     }
-    let link = Rc::new(RefCell::new(Link::standard()));
-    link.borrow_mut().send(&meter.ready(), &[]);
+    let link = Rc::new(RefCell::new(Link::standard(served.0.clone())));
+    link.borrow().send(&meter.ready(), &[]);
     let mut child = Child { globals, source: String::new(), module: None, meter };
     loop {
         let (head, body) = link.borrow_mut().receive();
@@ -86,7 +104,7 @@ fn serve() {
                     Ok(loaded) => loaded.err().into_iter().collect(),
                     Err(_) => vec![SourceIssue::whole("the source asks for more than the interpreter can do", None)],
                 };
-                link.borrow_mut().send(&FromChild::Checked { issues }, &[]);
+                link.borrow().send(&FromChild::Checked { issues }, &[]);
                 if panicked {
                     std::process::exit(0);
                 }
@@ -123,7 +141,7 @@ impl Child {
         let (outcome, text) = ran.unwrap_or_else(|message| (Outcome::Panicked { message }, String::new()));
         let usage: ChildUsage = self.meter.stop();
         let last = matches!(outcome, Outcome::Panicked { .. });
-        link.borrow_mut().send(&FromChild::Done { outcome, usage }, text.as_bytes());
+        link.borrow().send(&FromChild::Done { outcome, usage }, text.as_bytes());
         if last {
             // Whatever panicked may have left its own data half changed.
             std::process::exit(0);

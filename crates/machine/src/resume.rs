@@ -1,6 +1,7 @@
 //! RESUME: what remains is scheduled; what was done before the pause is not done again.
 //!
-//! A run may be resumed while it still drains: its steps in flight are recorded, so none of them is started twice.
+//! A run may be resumed while it still drains: its steps in flight are recorded, so none of them is started twice. A run that
+//! nobody paused, and that waits by itself, looks again (ADR 20).
 
 use servo_model::event::{EventBody, RunResumed};
 use servo_model::run::RunChange;
@@ -19,6 +20,10 @@ pub(crate) fn decide(
     now: Timestamp,
     decision: &mut Decision,
 ) -> Result<(), Refusal> {
+    if let Some(execution) = state.execution.as_deref().filter(|_| state.waits_outside()) {
+        decision.act(dispatch(execution.head.invocations + 1));
+        return Ok(());
+    }
     let status = state.status.next(RunChange::Resumed)?;
     decision.fact(EventBody::RunResumed(RunResumed { status, logical_attempt_id: state.resumes + 1 }));
     if let Some(execution) = state.execution.as_deref() {

@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod audit;
 pub mod codes;
 pub mod contract;
+pub mod digits;
 pub mod event;
 pub mod execution;
 pub mod function;

@@ -221,6 +221,24 @@ pub struct ContextOptions {
 pub struct StepOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_delay_seconds: Option<u64>,
+    /// Beside the seconds, and ours alone: the API knows only whole seconds of at least one. These are the milliseconds that were
+    /// rounded up to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_delay_millis: Option<u64>,
+}
+
+impl StepOptions {
+    /// As the API says it.
+    pub fn after_seconds(seconds: u64) -> Self {
+        Self { next_attempt_delay_seconds: Some(seconds), next_attempt_delay_millis: None }
+    }
+
+    /// To the millisecond, for a service that knows them; for others rounded up.
+    pub fn after_millis(millis: u64) -> Self {
+        let seconds = millis.div_ceil(1_000).max(1);
+        let exact = (seconds * 1_000 != millis).then_some(millis);
+        Self { next_attempt_delay_seconds: Some(seconds), next_attempt_delay_millis: exact }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -277,6 +277,11 @@ impl RunState {
         }
     }
 
+    /// It runs a function that waits for a time, a message or another run, and nobody paused it.
+    pub fn waits_outside(&self) -> bool {
+        self.status == RunStatus::Running && self.execution.as_ref().is_some_and(|execution| execution.waits_outside())
+    }
+
     /// Nothing is in flight and an attempt waits for a time.
     pub fn waits_until(&self) -> Option<Timestamp> {
         match self.status {

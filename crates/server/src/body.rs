@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
-use servo_model::{Invalid, codes};
+use servo_model::{Invalid, codes, digits};
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
@@ -78,6 +78,9 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer
     // Serde would also take a list of the fields in order, which no description of the API allows.
     if !text.trim_start().starts_with('{') {
         return Err(Invalid::new("", "the body is a JSON object").into());
+    }
+    if let Some(place) = digits::first_too_large(text) {
+        return Err(Invalid::new(place, digits::ADVICE).into());
     }
     Ok(parsed)
 }
@@ -149,6 +152,18 @@ mod tests {
         ] {
             assert_eq!(refused(&text), ("SCHEMA_VALIDATION_FAILED".to_owned(), pointer.to_owned()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_named() {
+        let parsed = parse::<serde_json::Value>(r#"{"params": {"n": [1, 18446744073709551615]}}"#, 8).unwrap();
+        assert_eq!(parsed["params"]["n"][1], u64::MAX);
+        let problem =
+            parse::<serde_json::Value>(r#"{"params": {"n": [1, 18446744073709551617]}}"#, 8).unwrap_err().problem;
+        assert_eq!(
+            (problem.code.as_str(), problem.errors[0].pointer.as_str()),
+            ("SCHEMA_VALIDATION_FAILED", "/params/n/1")
+        );
     }
 
     #[test]

@@ -199,6 +199,14 @@ async fn a_failed_saga_is_taken_back() {
     assert_eq!(undone["params"]["trigger"], "failure");
 }
 
+/// SR-248: also a run that was killed has used something.
+fn measured(record: &Value) {
+    let metrics = &record["observability"]["metrics"];
+    for name in ["cpu_time_ms", "max_memory_used_mb"] {
+        assert!(metrics[name].as_u64().is_some_and(|used| used > 0), "{name}: {record}");
+    }
+}
+
 /// SR-029, SR-091: hostile code ends its own run with the limit named, and wrong code is not registered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_code_ends_only_its_own_run() {
@@ -213,6 +221,16 @@ async fn hostile_code_ends_only_its_own_run() {
     assert_eq!(record["status"], "failed", "{record}");
     assert_eq!(record["error"]["category"], "resource_limit", "{record}");
     assert_eq!(record["error"]["details"]["limit"], "memory_mb", "{record}");
+    measured(&record);
+    // By CPU time or by the clock, whichever is first.
+    let endless = "def main(ctx, input):\n  for a in range(1000000000):\n    for b in range(1000000000):\n      pass\n";
+    let mut spin = definition(FUNCTION, "hostile.spin", endless);
+    spin["traits"]["limits"]["timeout_seconds"] = 1.into();
+    let spin = platform.deploy(&spin).await;
+    let record = platform.start(&spin, "sync", json!({})).await;
+    let category = record["error"]["category"].as_str();
+    assert!(matches!(category, Some("timeout" | "resource_limit")), "{record}");
+    measured(&record);
     let record = platform.start(&good, "sync", json!({})).await;
     assert_eq!(record["result"], json!({"n": 1}));
 
@@ -274,4 +292,28 @@ async fn checkpoints_are_made_by_strategy() {
         let count = told.iter().filter(|event| *event == "checkpoint_created").count();
         assert_eq!(count, made, "{strategy}: {told:?}");
     }
+}
+
+/// SR-181: a run that hangs says in which step, long before its time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_step_that_a_run_hangs_in_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let source = "def spin():\n    for a in range(1000000000):\n        for b in range(1000000000):\n            pass\n\n\
+                  def main(ctx, input):\n    ctx.step(\"begin\", lambda: 1)\n    ctx.step(\"spin\", spin)\n    return {}\n";
+    let address = platform.deploy(&definition(WORKFLOW, "hangs", source)).await;
+    let run = platform.start(&address, "async", json!({})).await;
+    let named = until("the step is in the timeline", async || {
+        let (_, page) = platform.get(&format!("/invocations/{}/timeline?limit=200", id(&run))).await;
+        let events = page["items"].as_array().expect("a list").clone();
+        events.into_iter().find(|event| event["step_name"] == "spin")
+    })
+    .await;
+    assert_eq!((&named["event_type"], &named["status"]), (&json!("step_started"), &json!("running")), "{named}");
+    let told = platform.timeline(id(&run)).await;
+    assert_eq!(told.iter().filter(|event| *event == "step_completed").count(), 1, "{told:?}");
+    let (status, answer) =
+        platform.post(&format!("/invocations/{}:control", id(&run)), &json!({"action": "cancel"})).await;
+    assert_eq!((status, &answer["status"]), (200, &json!("canceled")), "{answer}");
 }

@@ -241,7 +241,7 @@ fn methods(builder: &mut MethodsBuilder) {
         }
         line.truncate(line.floor_char_boundary(LINE_BYTES_MAX));
         if session.may_log(line.len()) {
-            session.link.borrow_mut().send(&FromChild::Log, line.as_bytes());
+            session.link.borrow().send(&FromChild::Log, line.as_bytes());
         }
         Ok(NoneType)
     }

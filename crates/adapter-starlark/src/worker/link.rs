@@ -1,37 +1,30 @@
 //! The child's end of the pipes. A broken pipe means that the parent is gone or has lost interest: the child ends.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::fd::FromRawFd as _;
+use std::sync::Arc;
 
-use crate::protocol::{FromChild, PREFIX_BYTES, TO_CHILD_BYTES_MAX, ToChild, encode, lengths};
+use super::outbox::Outbox;
+use crate::protocol::{FromChild, PREFIX_BYTES, TO_CHILD_BYTES_MAX, ToChild, lengths};
 
 #[derive(Debug)]
 pub(crate) struct Link {
     input: File,
-    output: File,
+    pub(crate) outbox: Arc<Outbox>,
 }
 
 impl Link {
-    /// Takes over standard input and output; nothing else in a child uses them.
-    #[expect(unsafe_code, reason = "a child owns its standard input and output; std's own handles buffer and lock")]
-    pub(crate) fn standard() -> Self {
-        // SAFETY: both descriptors are open pipes that the parent made, and this is called once.
-        unsafe { Self { input: File::from_raw_fd(0), output: File::from_raw_fd(1) } }
+    /// Takes over standard input; nothing else in a child uses it.
+    #[expect(unsafe_code, reason = "a child owns its standard input; std's own handle buffers and locks")]
+    pub(crate) fn standard(outbox: Arc<Outbox>) -> Self {
+        // SAFETY: the descriptor is an open pipe that the parent made, and this is called once.
+        let input = unsafe { File::from_raw_fd(0) };
+        Self { input, outbox }
     }
 
-    pub(crate) fn send(&mut self, head: &FromChild, body: &[u8]) {
-        let Ok(mut frame) = encode(head, body.len()) else { super::broken("a frame cannot be written") };
-        // One write for small frames: the parent wakes once.
-        let sent = if body.len() < 64 * 1024 {
-            frame.extend_from_slice(body);
-            self.output.write_all(&frame)
-        } else {
-            self.output.write_all(&frame).and_then(|()| self.output.write_all(body))
-        };
-        if sent.is_err() {
-            std::process::exit(0);
-        }
+    pub(crate) fn send(&self, head: &FromChild, body: &[u8]) {
+        self.outbox.send(head, body);
     }
 
     pub(crate) fn receive(&mut self) -> (ToChild, Vec<u8>) {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::protocol::{ChildUsage, FromChild};
-use crate::worker::STACK_MB;
+use crate::worker::{STACK_MB, last_words};
 
 /// Files that stay open: once the child is locked down it can open none.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ impl Meter {
         let status = File::open("/proc/self/status")?;
         // Without it the peak is that of the child's whole life, which is too much rather than too little.
         let clear = OpenOptions::new().write(true).open("/proc/self/clear_refs").ok();
+        last_words::prepare(&status);
         Ok(Self { status, clear, cpu_before: 0 })
     }
 
@@ -67,7 +68,7 @@ fn number(status: &str, name: &str) -> u64 {
 }
 
 #[expect(unsafe_code, reason = "std has neither process times nor timers")]
-fn cpu_us() -> u64 {
+pub(crate) fn cpu_us() -> u64 {
     // SAFETY: the kernel fills a structure that we own; all of its bytes may be zero.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

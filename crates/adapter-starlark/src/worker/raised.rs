@@ -5,10 +5,14 @@ use servo_model::invocation::{ErrorCategory, Failure, errors};
 use servo_model::limits::clip;
 use servo_model::operation::ErrorObject;
 use starlark::ErrorKind;
+use starlark::codemap::FileSpan;
 
 use super::session::Session;
 
 const FRAMES_MAX: usize = 64;
+const FUNCTION_CHARS_MAX: usize = 100;
+/// Where the details of an error hold the calls that led to it.
+pub(crate) const CALL_TRACE: &str = "call_trace";
 
 #[derive(Debug, Clone)]
 pub(crate) enum Raised {
@@ -49,7 +53,13 @@ pub(crate) fn caught(session: &Session, error: &starlark::Error) -> Raised {
     if let Raised::Fail(object) | Raised::Fatal(object) = &mut raised
         && object.stack_trace.is_none()
     {
-        object.stack_trace = Some(trace(error));
+        let frames = trace(error);
+        object.stack_trace = Some(frames.iter().map(Frame::line).collect());
+        // What another handler said is left as it is.
+        if let Some(mut failure) = Failure::of_ours(object) {
+            failure.details.insert(CALL_TRACE.to_owned(), frames.iter().map(Frame::json).collect());
+            object.error_data = failure.to_error().error_data;
+        }
     }
     raised
 }
@@ -71,20 +81,49 @@ pub(crate) fn limit(name: &str, value: u64, message: &str) -> Failure {
     failure
 }
 
-/// From the outermost call to the place of the error, each with its line.
-fn trace(error: &starlark::Error) -> Vec<String> {
-    let mut lines = Vec::new();
+/// A place in the source that was on the way to an error.
+struct Frame {
+    function: String,
+    file: String,
+    line: usize,
+    column: usize,
+}
+
+impl Frame {
+    fn at(function: &str, place: &FileSpan) -> Self {
+        let begin = place.resolve_span().begin;
+        let function = function.chars().take(FUNCTION_CHARS_MAX).collect();
+        Self { function, file: place.filename().to_owned(), line: begin.line + 1, column: begin.column + 1 }
+    }
+
+    fn line(&self) -> String {
+        format!("in {}, line {}, column {}", self.function, self.line, self.column)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let Self { function, file, line, column } = self;
+        serde_json::json!({ "function": function, "file": file, "line": line, "column": column })
+    }
+}
+
+/// From the outermost call to the place of the error.
+fn trace(error: &starlark::Error) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
     let mut caller = "<module>";
-    for frame in error.call_stack().frames.iter().take(FRAMES_MAX) {
+    let calls = &error.call_stack().frames;
+    for frame in calls.iter().take(FRAMES_MAX) {
         if let Some(location) = &frame.location {
-            let at = location.resolve_span().begin;
-            lines.push(format!("in {caller}, line {}, column {}", at.line + 1, at.column + 1));
+            frames.push(Frame::at(caller, location));
         }
         caller = &frame.name;
     }
     if let Some(span) = error.span() {
-        let at = span.resolve_span().begin;
-        lines.push(format!("in {caller}, line {}, column {}", at.line + 1, at.column + 1));
+        let last = Frame::at(calls.last().map_or(caller, |frame| &frame.name), span);
+        // What is built in has no place of its own: it failed where it was called.
+        let is_called_there = |frame: &Frame| (frame.line, frame.column) == (last.line, last.column);
+        if !frames.last().is_some_and(is_called_there) {
+            frames.push(last);
+        }
     }
-    lines
+    frames
 }

@@ -45,19 +45,31 @@ fn evaluate(module: &FrozenModule, link: &Rc<RefCell<Link>>, head: CallHead, pay
     } else {
         (payload.to_owned(), None)
     };
-    let session = Session::new(link.clone(), head, operations);
+    let (mut head, mut operations) = (head, operations);
+    loop {
+        let session = Session::new(link.clone(), head, operations);
+        let written = walk(module, &session, &input, output_bytes_max);
+        if !matches!(written, Err(Raised::Suspend)) || !session.has_come() {
+            return written;
+        }
+        (head, operations) = session.into_parts();
+    }
+}
+
+/// Walks through the program once, as far as it comes.
+fn walk(module: &FrozenModule, session: &Session, input: &str, output_bytes_max: usize) -> Result<String, Raised> {
     let scratch = Module::new();
     let mut eval = Evaluator::new(&scratch);
     drop(eval.set_max_callstack_size(CALL_DEPTH_MAX));
-    eval.extra = Some(&session);
+    eval.extra = Some(session);
     let heap = scratch.heap();
-    let input = if input.is_empty() { "null" } else { &input };
+    let input = if input.is_empty() { "null" } else { input };
     let input = json::read(input, heap).map_err(|message| invalid(&message))?;
     let main = module.get("main").map_err(|_| invalid("there is no function main"))?;
     let main = main.owned_value(scratch.frozen_heap());
     let ctx = heap.alloc(Ctx);
     let outcome = eval.eval_function(main, &[ctx, input], &[]);
-    let written = outcome.map_err(|error| caught(&session, &error)).and_then(|value| {
+    let written = outcome.map_err(|error| caught(session, &error)).and_then(|value| {
         json::write(value, output_bytes_max).map_err(|error| match error {
             WriteError::Kind(message) => invalid(&format!("what main returns has no JSON: {message}")),
             WriteError::TooLarge => {
@@ -76,7 +88,7 @@ fn evaluate(module: &FrozenModule, link: &Rc<RefCell<Link>>, head: CallHead, pay
     // What is still in line is recorded, whatever the outcome: a suspension above all.
     match session.flush() {
         Ok(()) => written,
-        Err(error) => Err(caught(&session, &error)),
+        Err(error) => Err(caught(session, &error)),
     }
 }
 

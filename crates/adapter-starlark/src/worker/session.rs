@@ -2,34 +2,34 @@
 //! parent.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_model::invocation::Checkpointing;
-use servo_model::operation::OperationUpdate;
-use servo_replay::{BatchLimits, Ids, Journal, Operation, plan};
+use servo_model::operation::{OperationStatus, OperationUpdate};
+use servo_replay::{Ids, Journal, Operation};
 use servo_wire::lambda::{self, Seconds, UPDATES_MAX};
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
 
 use super::link::Link;
+use super::outbox::Outbox;
 use super::raised::{Raised, raise, wrong};
-use crate::protocol::{CallHead, FromChild, ToChild};
+use crate::protocol::{CallHead, ToChild};
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session {
     pub(crate) link: Rc<RefCell<Link>>,
     pub(crate) head: CallHead,
-    durable: Option<RefCell<Durable>>,
+    outbox: Arc<Outbox>,
+    journal: Option<RefCell<Journal>>,
     scopes: RefCell<Vec<Scope>>,
+    /// What the program was left for: operations that somebody else completes.
+    left_for: RefCell<Vec<String>>,
     raised: RefCell<Option<Raised>>,
     logged: Cell<usize>,
-}
-
-struct Durable {
-    journal: Journal,
-    queue: VecDeque<OperationUpdate>,
 }
 
 /// A context with ids of its own, or the body of a step, which has none.
@@ -41,16 +41,44 @@ struct Scope {
 
 impl Session {
     pub(crate) fn new(link: Rc<RefCell<Link>>, head: CallHead, operations: Option<Vec<Operation>>) -> Self {
-        let durable = operations
-            .map(|operations| RefCell::new(Durable { journal: Journal::load(operations), queue: VecDeque::new() }));
+        let journal = operations.map(|operations| RefCell::new(Journal::load(operations)));
         let root = Scope { ids: Ids::new(None), step: None, drawn: 0 };
-        Self { link, head, durable, scopes: RefCell::new(vec![root]), raised: RefCell::new(None), logged: Cell::new(0) }
+        let outbox = link.borrow().outbox.clone();
+        outbox.clear();
+        let (scopes, left_for) = (RefCell::new(vec![root]), RefCell::default());
+        let (raised, logged) = (RefCell::new(None), Cell::new(0));
+        Self { link, head, outbox, journal, scopes, left_for, raised, logged }
     }
 
     /// The session of a running evaluation.
     pub(crate) fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Session> {
         let extra: Option<&'a dyn starlark::any::AnyLifetime<'_>> = eval.extra;
         extra.and_then(|extra| extra.downcast_ref::<Session>()).ok_or_else(|| wrong("ctx works only inside main"))
+    }
+
+    /// Leaves the program until somebody has completed the operation.
+    pub(crate) fn suspend(&self, id: &str) -> starlark::Error {
+        self.left_for.borrow_mut().push(id.to_owned());
+        raise(self, Raised::Suspend)
+    }
+
+    /// Whether something has come that the program was left for. The service told it with a checkpoint of another branch, and will
+    /// not call again for what it has told.
+    pub(crate) fn has_come(&self) -> bool {
+        let Some(journal) = &self.journal else { return false };
+        let journal = journal.borrow();
+        let has_come = |id: &String| {
+            let status = journal.get(id).map(|operation| operation.status);
+            status.is_some_and(|status| status.is_terminal() || status == OperationStatus::Ready)
+        };
+        self.left_for.borrow().iter().any(has_come)
+    }
+
+    /// For another walk through the program, with all that is recorded by now.
+    pub(crate) fn into_parts(self) -> (CallHead, Option<Vec<Operation>>) {
+        let journal = self.journal.map(RefCell::into_inner);
+        let operations = journal.map(|journal| journal.operations().map(|op| Operation::clone(op)).collect());
+        (self.head, operations)
     }
 
     pub(crate) fn set_raised(&self, raised: Raised) {
@@ -66,7 +94,7 @@ impl Session {
     }
 
     pub(crate) fn is_durable(&self) -> bool {
-        self.durable.is_some()
+        self.journal.is_some()
     }
 
     pub(crate) fn is_in_step(&self) -> bool {
@@ -94,6 +122,15 @@ impl Session {
     pub(crate) fn enter_step(&self, id: &str, attempt: u32) {
         let ids = Ids::new(self.context_id());
         self.scopes.borrow_mut().push(Scope { ids, step: Some((id.to_owned(), attempt)), drawn: 0 });
+        // Where the author says what is recorded, nothing else is.
+        if self.is_automatic() {
+            self.outbox.begin_step(Duration::from_millis(self.head.step_told_after_ms));
+        }
+    }
+
+    pub(crate) fn leave_step(&self) {
+        self.outbox.end_step();
+        self.leave();
     }
 
     pub(crate) fn leave(&self) {
@@ -113,8 +150,8 @@ impl Session {
 
     /// Whether lines at this place were written by an earlier invocation already.
     pub(crate) fn is_replaying(&self) -> bool {
-        let Some(durable) = &self.durable else { return false };
-        !self.is_in_step() && durable.borrow().journal.is_behind(self.context_id().as_deref())
+        let Some(journal) = &self.journal else { return false };
+        !self.is_in_step() && journal.borrow().is_behind(self.context_id().as_deref())
     }
 
     /// Counts a line against the limit of the call; false when there is no room left.
@@ -125,8 +162,8 @@ impl Session {
     }
 
     pub(crate) fn journal<R>(&self, use_it: impl FnOnce(&mut Journal) -> R) -> starlark::Result<R> {
-        let Some(durable) = &self.durable else { return Err(wrong("this works only in workflows")) };
-        Ok(use_it(&mut durable.borrow_mut().journal))
+        let Some(journal) = &self.journal else { return Err(wrong("this works only in workflows")) };
+        Ok(use_it(&mut journal.borrow_mut()))
     }
 
     /// Whether anything of this workflow is recorded.
@@ -141,16 +178,13 @@ impl Session {
 
     /// Puts an update in line. It leaves with the next call, or at once when the line is long and nobody else says when.
     pub(crate) fn enqueue(&self, update: OperationUpdate) -> starlark::Result<()> {
-        let Some(durable) = &self.durable else { return Err(wrong("this works only in workflows")) };
+        if !self.is_durable() {
+            return Err(wrong("this works only in workflows"));
+        }
         if self.keeps_nothing() {
             return Ok(());
         }
-        let full = {
-            let mut durable = durable.borrow_mut();
-            durable.queue.push_back(update);
-            durable.queue.len() >= UPDATES_MAX
-        };
-        if full { self.flush_if_automatic() } else { Ok(()) }
+        if self.outbox.enqueue(update) >= UPDATES_MAX { self.flush_if_automatic() } else { Ok(()) }
     }
 
     /// The same as `flush`, unless the author says where.
@@ -160,20 +194,10 @@ impl Session {
 
     /// Returns once everything in line is recorded.
     pub(crate) fn flush(&self) -> starlark::Result<()> {
-        let Some(durable) = &self.durable else { return Ok(()) };
-        loop {
-            let batch: Vec<OperationUpdate> = {
-                let queue = &mut durable.borrow_mut().queue;
-                let count = plan(queue.iter(), BatchLimits::default());
-                queue.drain(..count).collect()
-            };
-            if batch.is_empty() {
-                return Ok(());
-            }
-            let body = serde_json::to_vec(&batch).map_err(|error| wrong(error.to_string()))?;
-            self.link.borrow_mut().send(&FromChild::Checkpoint, &body);
+        while self.outbox.send_checkpoint() {
             self.accept()?;
         }
+        Ok(())
     }
 
     /// What changed, page by page.

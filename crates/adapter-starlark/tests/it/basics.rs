@@ -110,6 +110,8 @@ async fn errors_tell_where_and_whether_to_try_again() {
     let of = |failure: servo_adapter::HandlerFailure| servo_model::invocation::Failure::of(&failure.error);
     let failure = of(failure);
     assert_eq!((failure.error_type_id.as_str(), failure.category), (errors::EXECUTION, ErrorCategory::NonRetryable));
+    let place = |function: &str, line: u64, column: u64| json!({"function": function, "file": "main.star", "line": line, "column": column});
+    assert_eq!(failure.details["call_trace"], json!([place("main", 5, 12), place("inner", 2, 24)]));
 
     let source = "def main(ctx, input):\n    ctx.fail('no', type='gts.a.b.c.v1~', retryable=input, details={'a': 1})\n";
     for (input, category) in [("true", ErrorCategory::Retryable), ("false", ErrorCategory::NonRetryable)] {
@@ -117,6 +119,20 @@ async fn errors_tell_where_and_whether_to_try_again() {
         assert_eq!((failure.error_type_id.as_str(), failure.category), ("gts.a.b.c.v1~", category));
         assert_eq!((failure.message.as_str(), &failure.details["a"]), ("no", &json!(1)));
     }
+    // A name that is no id is kept beside what the program said, and the id is that of any error of a program.
+    let source = "def main(ctx, input):\n    ctx.fail('no', type='CardDeclined', details={'card': 4711})\n";
+    let failure = world.failure(source, "null").await;
+    assert_eq!((failure.error_type_id.as_str(), failure.user_type()), (errors::EXECUTION, Some("CardDeclined")));
+    assert_eq!(
+        (&failure.details["card"], &failure.details["call_trace"]),
+        (&json!(4711), &json!([place("main", 2, 5)]))
+    );
+    // However deep it was, the trace has an end, and its end is the place of the error.
+    let deep = "def down(n):\n    return 1 // 0 if n == 0 else down(n - 1)\n\ndef main(ctx, input):\n    down(300)\n";
+    let trace = world.failure(deep, "null").await.details["call_trace"].clone();
+    assert_eq!(trace.as_array().unwrap().len(), 64);
+    assert_eq!((&trace[0], &trace[63]), (&place("main", 5, 5), &place("down", 2, 12)));
+
     let failure = world.failure("def main(ctx, input):\n    fail('plain')\n", "1").await;
     assert!(failure.message.contains("plain"), "{}", failure.message);
 }

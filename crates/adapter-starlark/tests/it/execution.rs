@@ -30,6 +30,8 @@ struct State {
     token: u64,
     /// When callbacks time out.
     deadlines: BTreeMap<String, i64>,
+    /// What time has changed, to be told with the next checkpoint.
+    changed: Vec<String>,
     page: Option<usize>,
     /// What the service answers in place of recording, after so many checkpoints.
     refusals: Vec<(usize, ErrorObject)>,
@@ -76,6 +78,7 @@ impl Execution {
         let payload = {
             let mut state = self.state.lock().unwrap();
             state.token += 1;
+            state.changed.clear();
             let (operations, next_marker) = state.page_at(0);
             let input = DurableExecutionInvocationInput {
                 durable_execution_arn: ARN.to_owned(),
@@ -124,19 +127,25 @@ impl Execution {
         state.now += seconds * 1_000;
         let now = at(state.now);
         let deadlines = state.deadlines.clone();
+        let mut changed = Vec::new();
         for operation in state.operations.values_mut() {
             let wait_over =
                 operation.wait_details.as_ref().and_then(|d| d.scheduled_end_timestamp).is_some_and(|t| t <= now);
             let retry =
                 operation.step_details.as_ref().and_then(|d| d.next_attempt_timestamp).is_some_and(|t| t <= now);
             let late = deadlines.get(&operation.id).is_some_and(|deadline| at(*deadline) <= now);
-            operation.status = match operation.status {
+            let status = match operation.status {
                 OperationStatus::Started if wait_over => OperationStatus::Succeeded,
                 OperationStatus::Pending if retry => OperationStatus::Ready,
                 OperationStatus::Started if late => OperationStatus::TimedOut,
                 status => status,
             };
+            if status != operation.status {
+                operation.status = status;
+                changed.push(operation.id.clone());
+            }
         }
+        state.changed.extend(changed);
     }
 
     /// Completes an operation that waits for somebody outside.
@@ -185,6 +194,18 @@ impl Execution {
     /// The checkpoint after so many is answered with this error, once.
     pub(crate) fn refuse_after(&self, checkpoints: usize, error: ErrorObject) {
         self.state.lock().unwrap().refusals.push((checkpoints, error));
+    }
+
+    /// Returns once so many updates are recorded.
+    pub(crate) async fn until_told(&self, updates: usize) {
+        while self.state.lock().unwrap().updates.len() < updates {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Refusals that were not given yet.
+    pub(crate) fn refusals(&self) -> usize {
+        self.state.lock().unwrap().refusals.len()
     }
 
     pub(crate) fn checkpoints(&self) -> usize {
@@ -239,8 +260,11 @@ impl State {
             OperationType::Step => {
                 let before = operation.step_details.as_ref().map_or(0, |details| details.attempt);
                 let ended = u32::from(update.action != OperationAction::Start);
-                let delay = update.step_options.and_then(|options| options.next_attempt_delay_seconds);
-                let next = delay.map(|seconds| at(now + i64::try_from(seconds).unwrap() * 1_000));
+                let delay = update.step_options.map(|options| {
+                    let rounded = options.next_attempt_delay_seconds.unwrap() * 1_000;
+                    options.next_attempt_delay_millis.unwrap_or(rounded)
+                });
+                let next = delay.map(|millis| at(now + i64::try_from(millis).unwrap()));
                 operation.step_details =
                     Some(StepDetails { attempt: before + ended, next_attempt_timestamp: next, result, error });
             }
@@ -291,6 +315,8 @@ impl DurableService for Execution {
         }
         let mut operations: Vec<_> = updates.iter().map(|update| state.operations[&update.id].clone()).collect();
         operations.dedup_by(|a, b| a.id == b.id);
+        let changed = std::mem::take(&mut state.changed);
+        operations.extend(changed.iter().map(|id| state.operations[id].clone()));
         state.updates.extend(updates);
         Ok(CheckpointResponse {
             checkpoint_token: Some(state.token.to_string()),

@@ -121,7 +121,12 @@ async fn hostile_programs_end_their_own_call_and_nothing_else() {
             assert!(limits.contains(&""), "{what} succeeded");
             continue;
         };
+        let usage = failure.usage;
         let failure = Failure::of(&failure.error);
+        // Also of those that were killed.
+        let ran = failure.details.get("limit").is_none_or(|limit| limit != "source_bytes");
+        let is_known = usage.cpu_ms.is_some() && usage.memory_mb.is_some_and(|memory_mb| memory_mb > 0);
+        assert!(is_known || !ran, "{what}: {usage:?} of {failure:?}");
         let limit = failure.details.get("limit").and_then(|limit| limit.as_str()).unwrap_or_default();
         assert!(limits.contains(&limit), "{what}: {failure:?}");
         if limit.is_empty() {

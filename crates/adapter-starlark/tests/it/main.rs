@@ -10,6 +10,7 @@ mod engine;
 mod execution;
 mod generated;
 mod guide;
+mod hanging;
 mod hostile;
 mod sandbox;
 mod support;

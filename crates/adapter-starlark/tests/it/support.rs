@@ -39,7 +39,9 @@ fn program() -> PathBuf {
 }
 
 pub(crate) fn settings() -> Settings {
-    Settings { spare: 0, ..Settings::new(program(), []) }
+    // How many checkpoints there are must not depend on how busy the machine is.
+    let step_told_after = Duration::from_secs(3_600);
+    Settings { spare: 0, step_told_after, ..Settings::new(program(), []) }
 }
 
 pub(crate) struct World {

@@ -83,7 +83,9 @@ def main(ctx, input):
     let world = World::new();
     let slow = Execution::new(&world, source, r#"{"max_attempts": 2, "initial_delay_ms": 30500}"#);
     slow.suspends(&world).await;
-    assert_eq!(slow.updates().pop().unwrap().step_options.unwrap().next_attempt_delay_seconds, Some(31));
+    // SR-047: to the millisecond for whoever knows them, and in whole seconds for the rest.
+    let options = slow.updates().pop().unwrap().step_options.unwrap();
+    assert_eq!((options.next_attempt_delay_seconds, options.next_attempt_delay_millis), (Some(31), Some(30_500)));
     let world = World::new();
     let wrong = Execution::new(&world, source, r#"{"attempts": 2}"#);
     assert!(wrong.fails(&world).await.message.contains("max_attempts"));
@@ -203,6 +205,26 @@ def main(ctx, input):
         ("order failed", &json!("gts.a.b.declined.v1~"))
     );
     assert_eq!(execution.told().len(), 4);
+}
+
+/// Names that a program made up are what it sees and what its rules go by; only the outside sees ids.
+#[tokio::test]
+async fn made_up_names_of_errors_are_the_programs_own() {
+    let world = World::new();
+    let source = r#"
+def main(ctx, input):
+    rule = {"max_attempts": 3, "initial_delay_ms": 1000, "non_retryable_errors": ["CardDeclined"]}
+    paid = ctx.step("pay", lambda: ctx.fail("no", type = input, retryable = True, details = {"a": 1}), retry = rule, catch = True)
+    return [paid.error.type, paid.error.details.a, len(paid.error.details)]
+"#;
+    let declined = Execution::new(&world, source, r#""CardDeclined""#);
+    assert_eq!(declined.returns(&world).await, json!(["CardDeclined", 1, 2]));
+    // The same on replay.
+    assert_eq!(declined.returns(&world).await, json!(["CardDeclined", 1, 2]));
+    let world = World::new();
+    let asleep = Execution::new(&world, source, r#""BankAsleep""#);
+    asleep.suspends(&world).await;
+    assert_eq!(asleep.told().last().unwrap(), "STEP/Step pay RETRY");
 }
 
 /// Changed code does not go on with another program's record.

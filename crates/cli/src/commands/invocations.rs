@@ -8,7 +8,7 @@ use servo_entrypoint::{
     InvocationControlAction as Action, InvocationMode, InvocationRecord, InvocationRequest, InvocationSignal,
     InvocationStatus,
 };
-use servo_model::RunId;
+use servo_model::{RunId, digits};
 
 use super::each::{ask, one_by_one};
 use super::entrypoints::{address, page};
@@ -82,9 +82,12 @@ pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Resul
 }
 
 fn parsed(given: Option<String>, name: &str) -> Result<Value, Failure> {
-    match payload(given)? {
-        None => Ok(Value::Null),
-        Some(text) => serde_json::from_str(&text).map_err(|error| Failure::usage(format!("{name}: {error}"))),
+    let Some(text) = payload(given)? else { return Ok(Value::Null) };
+    let value = serde_json::from_str(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    // The server would refuse it, too, but could not see it: it is here that digits would be lost.
+    match digits::first_too_large(&text) {
+        None => Ok(value),
+        Some(place) => Err(Failure::usage(format!("{name}: /{place}: {}", digits::ADVICE))),
     }
 }
 

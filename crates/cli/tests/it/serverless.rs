@@ -99,6 +99,7 @@ async fn what_is_missing_is_said_before_anything_is_sent() {
         (vec!["entrypoints", "validate", &document, "--workflow"], "are for code"),
         (vec!["entrypoints", "update", "ep_1", &broken], "b.json"),
         (vec!["invocations", "start", "a.b.c", "--params", "{"], "--params"),
+        (vec!["invocations", "start", "a.b.c", "--params", r#"{"n": 18446744073709551617}"#], "/n: this number"),
     ] {
         let failure = run(&server, &line).await.unwrap_err();
         assert_eq!(failure.exit, exit::USAGE, "{line:?}");

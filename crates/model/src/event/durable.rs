@@ -3,6 +3,8 @@
 //! One event per fact: a step whose START and end come in one call is one event, as is a wait, a callback's answer or an
 //! invocation's end. The service's history is a projection of these (`crate::execution::history`).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::invocation::{CompensationTrigger, EntrypointPin};
@@ -151,6 +153,9 @@ pub struct OperationUpdated {
     /// Of a wait, or before the next attempt of a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
+    /// Before the next attempt of a step, where the seconds are these rounded up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub millis: Option<u64>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub replay_children: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,6 +163,13 @@ pub struct OperationUpdated {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chained: Option<ChainedCall>,
     pub checkpoint: CheckpointRef,
+}
+
+impl OperationUpdated {
+    /// How long a wait takes, or how long it is until the next attempt of a step.
+    pub fn delay(&self) -> Option<Duration> {
+        self.millis.map(Duration::from_millis).or_else(|| self.seconds.map(Duration::from_secs))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

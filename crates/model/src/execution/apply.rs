@@ -233,7 +233,7 @@ impl Execution {
 }
 
 fn update(operation: &mut Operation, body: &OperationUpdated, at: Timestamp) {
-    let due = body.seconds.map(|seconds| at.plus(Duration::from_secs(seconds)));
+    let due = body.delay().map(|delay| at.plus(delay));
     if let Some(attempt) = body.attempt {
         operation.attempt = attempt;
     }

@@ -67,6 +67,9 @@ pub struct Failure {
     pub details: Map<String, Value>,
 }
 
+/// Where `details` holds the name that user code gave an error which has no id of its own.
+const ERROR_TYPE: &str = "error_type";
+
 /// What an error object carries beside type and message.
 #[derive(Serialize, Deserialize)]
 struct Data {
@@ -80,6 +83,11 @@ impl Failure {
         Self { error_type_id: error_type_id.to_owned(), message: message.into(), category, details: Map::new() }
     }
 
+    /// What user code calls it, and what it can be listed by in a retry policy beside its id.
+    pub fn user_type(&self) -> Option<&str> {
+        self.details.get(ERROR_TYPE).and_then(Value::as_str)
+    }
+
     /// As handlers report it: the category rides in the error's data.
     pub fn to_error(&self) -> ErrorObject {
         let data = Data { category: self.category, details: self.details.clone() };
@@ -91,15 +99,29 @@ impl Failure {
         }
     }
 
-    /// Reads any handler's error: one of ours keeps its category, the rest are told apart by the words that Lambda and its
-    /// runtimes use. An error nobody classified may pass, so it is worth trying again.
-    pub fn of(error: &ErrorObject) -> Self {
-        let name = error.error_type.as_deref().unwrap_or_default();
-        let message = error.error_message.clone().unwrap_or_else(|| "the function failed without a message".to_owned());
-        if let Some(data) = error.error_data.as_deref().and_then(|data| serde_json::from_str::<Data>(data).ok()) {
-            let id = if name.is_empty() { errors::EXECUTION } else { name };
-            return Self { error_type_id: id.to_owned(), message, category: data.category, details: data.details };
+    /// Reads an error that says itself what may be done about it; those of foreign handlers do not.
+    pub fn of_ours(error: &ErrorObject) -> Option<Self> {
+        let data: Data = serde_json::from_str(error.error_data.as_deref()?).ok()?;
+        let failure = Self::new(errors::EXECUTION, data.category, message_of(error));
+        let mut failure = Self { details: data.details, ..failure };
+        match error.error_type.as_deref() {
+            None | Some("") => {}
+            Some(id) if is_type_id(id) => id.clone_into(&mut failure.error_type_id),
+            Some(name) => {
+                failure.details.insert(ERROR_TYPE.to_owned(), name.into());
+            }
         }
+        Some(failure)
+    }
+
+    /// Reads any handler's error: one of ours keeps its category, the rest are told apart by the words that Lambda and its
+    /// runtimes use. An error nobody classified may pass, so it is worth trying again. An id is one in any case: a name that user
+    /// code made up stands in the details.
+    pub fn of(error: &ErrorObject) -> Self {
+        if let Some(failure) = Self::of_ours(error) {
+            return failure;
+        }
+        let (name, message) = (error.error_type.as_deref().unwrap_or_default(), message_of(error));
         let (id, category) = match name {
             "Sandbox.Timedout" | "ExecutionTimedOut" => (errors::TIMEOUT, ErrorCategory::Timeout),
             "Execution.Stopped" => (errors::CANCELED, ErrorCategory::Canceled),
@@ -107,12 +129,12 @@ impl Failure {
             "InvalidParameterValueException" | "ResourceNotFoundException" => {
                 (errors::EXECUTION, ErrorCategory::NonRetryable)
             }
-            id if id.starts_with("gts.") => (id, ErrorCategory::Retryable),
+            id if is_type_id(id) => (id, ErrorCategory::Retryable),
             _ => (errors::EXECUTION, ErrorCategory::Retryable),
         };
         let mut details = Map::new();
         if !name.is_empty() && name != id {
-            details.insert("error_type".to_owned(), name.into());
+            details.insert(ERROR_TYPE.to_owned(), name.into());
         }
         if let Some(data) = &error.error_data {
             details.insert("data".to_owned(), data.as_str().into());
@@ -121,9 +143,37 @@ impl Failure {
     }
 }
 
+fn message_of(error: &ErrorObject) -> String {
+    error.error_message.clone().unwrap_or_else(|| "the function failed without a message".to_owned())
+}
+
+/// Whether it has the shape of a GTS id of a type.
+fn is_type_id(name: &str) -> bool {
+    name.starts_with("gts.") && name.ends_with('~')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SR-242: a name that user code made up is no id: callers find the base of such errors, and the name where all details are.
+    #[test]
+    fn made_up_names_stand_in_the_details() {
+        let named = |name: &str| {
+            let mut failure = Failure::new(name, ErrorCategory::NonRetryable, "no");
+            failure.details.insert("card".to_owned(), 4711.into());
+            Failure::of(&failure.to_error())
+        };
+        let declined = named("CardDeclined");
+        assert_eq!((declined.error_type_id.as_str(), declined.user_type()), (errors::EXECUTION, Some("CardDeclined")));
+        assert_eq!((&declined.details["card"], declined.category), (&4711.into(), ErrorCategory::NonRetryable));
+        assert_eq!(Failure::of(&declined.to_error()), declined);
+        for broken in ["gts", "gts.", "gts.a.b", "a.gts.v1~"] {
+            assert_eq!(named(broken).error_type_id, errors::EXECUTION, "{broken}");
+        }
+        let known = named("gts.a.b.c.v1~");
+        assert_eq!((known.error_type_id.as_str(), known.user_type()), ("gts.a.b.c.v1~", None));
+    }
 
     #[test]
     fn a_failure_survives_the_way_through_a_handlers_error() {

@@ -31,9 +31,14 @@ impl RetryRule {
 
     /// How long to wait before the next attempt after `attempts` of them, in milliseconds; `None` if there is none.
     pub fn next_delay_ms(&self, attempts: u32, failure: &Failure) -> Option<u64> {
-        let worth_it =
-            failure.category == ErrorCategory::Retryable && !self.non_retryable_errors.contains(&failure.error_type_id);
+        let worth_it = failure.category == ErrorCategory::Retryable && !self.lists(failure);
         (worth_it && attempts < self.max_attempts).then(|| self.delay_ms(attempts))
+    }
+
+    /// By its id, or by what user code calls it.
+    fn lists(&self, failure: &Failure) -> bool {
+        let is_it = |listed: &String| *listed == failure.error_type_id || Some(listed.as_str()) == failure.user_type();
+        self.non_retryable_errors.iter().any(is_it)
     }
 
     fn delay_ms(&self, attempts: u32) -> u64 {
@@ -101,6 +106,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// SR-050: what user code made up is listed by its own name, while the rest of its kind is tried again.
+    #[test]
+    fn made_up_names_can_be_listed() {
+        let rule = RetryRule { non_retryable_errors: vec!["CardDeclined".to_owned()], ..rule() };
+        let of = |name: &str| Failure::of(&failure(name, ErrorCategory::Retryable).to_error());
+        assert_eq!(of("CardDeclined").error_type_id, of("BankAsleep").error_type_id);
+        assert_eq!(rule.next_delay_ms(1, &of("CardDeclined")), None);
+        assert_eq!(rule.next_delay_ms(1, &of("BankAsleep")), Some(200));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Attempt, RunState, SignalRecord, StepState};
-use crate::event::{EventBody, RunQueued, RunStarted};
+use crate::event::{EventBody, RunQueued, RunStarted, SignalType};
 use crate::execution::Execution;
 use crate::plan::Plan;
 use crate::run::RunChange;
@@ -92,6 +92,13 @@ impl RunState {
                     return Applied::Duplicate;
                 }
                 self.signals_accepted = body.logical_attempt_id;
+                if body.signal_type == SignalType::Resume
+                    && self.waits_outside()
+                    && let Some(execution) = &mut self.execution
+                {
+                    // Nobody paused it: its handler looks again (ADR 20).
+                    execution.head.retry_at = Some(at);
+                }
                 self.remember_signal(event, &body.signal_id, body.signal_type, body.step_id.as_ref(), None)
             }
             B::SignalRejected(body) => {
@@ -278,7 +285,7 @@ impl RunState {
         &mut self,
         event: &Event,
         id: &crate::SignalId,
-        signal_type: crate::event::SignalType,
+        signal_type: SignalType,
         step_id: Option<&StepId>,
         rejection: Option<(String, String)>,
     ) -> Applied {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use servo_machine::{Action, Command, Decision, Refusal, decide};
+use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::EventOutcome;
@@ -200,6 +201,8 @@ impl Engine {
         }
         let Prepared { state, tenant, timer, actions, outcome, before, set, .. } = *prepared;
         let now_is = state.status;
+        // Whoever waits for the run has waited long enough.
+        let rests = now_is.is_terminal() || state.visible() == InvocationStatus::Suspended;
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
         *hot = Some(Hot { timer, ..Hot::new(state, tenant.clone()) });
         self.wake_for(&order.run_id, &actions, outcome.recorded > 0, set);
@@ -211,7 +214,7 @@ impl Engine {
                 drop(self.run_span(&spawn.run_id, tenant, &spawn.start.start));
             }
         }
-        if now_is.is_terminal() && !before.is_some_and(RunStatus::is_terminal) {
+        if rests && !before.is_some_and(RunStatus::is_terminal) {
             self.inner.endings.tell(&order.run_id);
         }
         Ok(outcome)

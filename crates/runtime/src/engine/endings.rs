@@ -1,4 +1,4 @@
-//! Callers who wait for a run to end.
+//! Callers who wait for a run to end, or to wait for something itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 type Bells = BTreeMap<RunId, (usize, Arc<Notify>)>;
 
-/// One bell per run that somebody waits for. A hint: the end of a run on another node rings no bell here.
+/// One bell per run that somebody waits for. A hint: what a run does on another node rings no bell here.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Endings {
     bells: Arc<Mutex<Bells>>,

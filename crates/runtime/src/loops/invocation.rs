@@ -15,7 +15,7 @@ use servo_entrypoint::errors;
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
 use servo_model::contract::DispatchState;
 use servo_model::execution::Execution;
-use servo_model::function::FunctionSpec;
+use servo_model::function::{FunctionSpec, Reach};
 use servo_model::invocation::{Checkpointing, EntrypointKind};
 use servo_model::operation::ErrorObject;
 use servo_model::{RunState, RunStatus};
@@ -32,6 +32,8 @@ use crate::executions::{Executions, Refused};
 use crate::metrics::standing;
 use crate::spans::{self, OpenSpan};
 
+/// Code is ended by whoever runs it when its time is over, who then also knows what it used. This much later it is given up.
+const CODE_PATIENCE: Duration = Duration::from_millis(500);
 /// What a handler may answer at most.
 const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024 + 64 * 1024;
 
@@ -277,6 +279,7 @@ impl Invocation {
                 return Some((Answer::Unreachable(error), Used::default()));
             }
         };
+        let patience = if matches!(spec.reach, Reach::Code(_)) { timeout + CODE_PATIENCE } else { timeout };
         let call = HandlerCall {
             tenant: tenant.clone(),
             subject,
@@ -308,7 +311,7 @@ impl Invocation {
                     (Answer::Crashed(error), Used::default())
                 }
             }),
-            () = self.engine().clock().sleep(timeout), if !keeps_time => {
+            () = self.engine().clock().sleep(patience), if !keeps_time => {
                 let message = format!("Task timed out after {} seconds", timeout.as_secs());
                 Some((Answer::Crashed(ErrorObject::new("Sandbox.Timedout", message)), Used::default()))
             }

@@ -88,7 +88,7 @@ impl Serverless {
             Action::Retry => self.signal_run(ctx, &run_id, SignalKind::RetryRun).await,
             Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel).await,
             Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause).await,
-            Action::Resume => self.resume(ctx, &run_id).await,
+            Action::Resume => self.signal_run(ctx, &run_id, SignalKind::Resume).await,
             Action::RetryStep { step_id } => {
                 let kind = SignalKind::RetryStep(step(&step_id)?);
                 self.signal_run(ctx, &run_id, kind).await
@@ -128,16 +128,6 @@ impl Serverless {
         let checked = Checked { params, mode, ..checked };
         let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone())).await?;
         Ok(record)
-    }
-
-    /// A run that was suspended by control goes on. One that waits for something by itself is woken by what it waits for.
-    async fn resume(&self, ctx: &SecurityContext, run_id: &RunId) -> Answer<InvocationRecord> {
-        match self.signal_run(ctx, run_id, SignalKind::Resume).await {
-            Err(failure) if failure.error_type_id == errors::CONFLICT => Err(errors::conflict(
-                "the run waits for a timer, a message or another run, and goes on when that comes; send a signal to answer a wait",
-            )),
-            answer => answer,
-        }
     }
 
     async fn signal_run(&self, ctx: &SecurityContext, run_id: &RunId, kind: SignalKind) -> Answer<InvocationRecord> {

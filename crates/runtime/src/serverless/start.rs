@@ -215,7 +215,7 @@ impl Serverless {
             tokio::select! {
                 biased;
                 () = listener.rung() => {}
-                // A suspension, or an end on another node, rings no bell here.
+                // A suspension or an end on another node rings no bell here.
                 () = engine.clock().sleep(engine.config().poll()) => {}
                 () = &mut deadline => break,
             }

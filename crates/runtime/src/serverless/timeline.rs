@@ -112,7 +112,7 @@ impl Teller {
                         OperationAction::Succeed => line.step(T::StepCompleted, &name, took),
                         OperationAction::Fail => line.error(T::StepFailed, Some(&name), body.error.as_ref(), None),
                         OperationAction::Retry => {
-                            let wait = body.seconds.map(|seconds| seconds.saturating_mul(1_000));
+                            let wait = body.delay().and_then(|delay| u64::try_from(delay.as_millis()).ok());
                             line.error(T::StepRetried, Some(&name), body.error.as_ref(), wait);
                         }
                         OperationAction::Start | OperationAction::Cancel => {}

@@ -123,7 +123,7 @@ where
         };
         let mut update = op.update(OperationAction::Retry);
         update.payload = Some(text);
-        update.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(seconds) });
+        update.step_options = Some(StepOptions::after_seconds(seconds));
         op.record(update).await?;
         recorded = op.state.get(&op.id);
     }

@@ -198,7 +198,7 @@ where
     attempt_hook(op, attempt, Some(Some(&object)), Some(seconds));
     let mut update = op.update(OperationAction::Retry);
     update.error = Some(object);
-    update.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(seconds) });
+    update.step_options = Some(StepOptions::after_seconds(seconds));
     op.send(update, true)?;
     // The closure is used up; the next invocation brings a new one.
     match op.until(Until::NextInvocation).await {

@@ -142,7 +142,7 @@ async fn next(
             let mut end = OperationUpdate::new(&id, T::Step, if fails { A::Retry } else { A::Succeed });
             if fails {
                 end.error = Some(ErrorObject::new("Flaky", "not yet"));
-                end.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(2) });
+                end.step_options = Some(StepOptions::after_seconds(2));
             } else {
                 let mut state = workers.state();
                 state.values += 1;

@@ -8,7 +8,7 @@ use starlark::values::{Heap, Value};
 
 use crate::worker::json;
 use crate::worker::object::Object;
-use crate::worker::raised::{Raised, caught, raise};
+use crate::worker::raised::{CALL_TRACE, Raised, caught, raise};
 use crate::worker::session::Session;
 
 pub(crate) fn succeeded<'v>(value: Value<'v>, heap: &'v Heap) -> Value<'v> {
@@ -16,12 +16,15 @@ pub(crate) fn succeeded<'v>(value: Value<'v>, heap: &'v Heap) -> Value<'v> {
 }
 
 pub(crate) fn failed<'v>(error: &ErrorObject, heap: &'v Heap) -> Value<'v> {
-    let failure = Failure::of(error);
+    let mut failure = Failure::of(error);
+    // For people, and no business of the program: it would depend on every line of the source.
+    failure.details.remove(CALL_TRACE);
+    let error_type = failure.user_type().unwrap_or(&failure.error_type_id).to_owned();
     let details = serde_json::to_string(&failure.details).unwrap_or_default();
     let details = json::read(&details, heap).unwrap_or_else(|_| Value::new_none());
     let error = object(
         [
-            ("type", heap.alloc(failure.error_type_id.as_str())),
+            ("type", heap.alloc(error_type.as_str())),
             ("message", heap.alloc(failure.message.as_str())),
             ("category", heap.alloc(failure.category.as_str())),
             ("details", details),

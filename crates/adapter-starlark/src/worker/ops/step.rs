@@ -1,16 +1,17 @@
 //! Steps: code with an outcome that is recorded, tried again by rule.
 
-use std::time::Duration;
-
 use servo_model::invocation::{ErrorCategory, Failure, RetryRule, errors};
 use servo_model::operation::{ErrorObject, OperationAction, OperationStatus, OperationType, StepOptions};
-use servo_replay::{RetryDecision, SubType};
+use servo_replay::SubType;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
 use crate::worker::op::{Op, error_of, read_result};
 use crate::worker::raised::{Raised, caught, raise};
 use crate::worker::session::Session;
+
+/// The service waits for no longer than a leap year.
+const DELAY_MS_MAX: u64 = 31_622_400_000;
 
 pub(crate) struct StepTerms {
     pub(crate) retry: RetryRule,
@@ -35,7 +36,7 @@ pub(crate) fn run<'v>(
             return Ok(read_result(operation.outcome().0, eval.heap()));
         }
         // The time of the next attempt has not come.
-        (_, Some(OperationStatus::Pending)) => return Err(raise(session, Raised::Suspend)),
+        (_, Some(OperationStatus::Pending)) => return Err(session.suspend(&op.id)),
         (_, Some(OperationStatus::Started)) if terms.at_most_once => {
             let message =
                 format!("attempt {attempt} was interrupted, and a step that runs at most once is not run again");
@@ -54,7 +55,7 @@ pub(crate) fn run<'v>(
     }
     session.enter_step(&op.id, attempt);
     let outcome = body(eval);
-    session.leave();
+    session.leave_step();
     match outcome {
         Ok(text) => {
             // The first run sees what every replay will see.
@@ -89,9 +90,7 @@ fn failed(
         // The workflow is tried again as a whole, if at all.
         return Ok(raise(session, Raised::Fail(error)));
     }
-    let delay = terms.retry.next_delay_ms(attempt, &Failure::of(&error));
-    let seconds = delay.and_then(|delay| RetryDecision::Retry(Duration::from_millis(delay)).delay_seconds());
-    let Some(seconds) = seconds else {
+    let Some(millis) = terms.retry.next_delay_ms(attempt, &Failure::of(&error)) else {
         let mut update = op.update(OperationAction::Fail);
         update.error = Some(error.clone());
         session.enqueue(update)?;
@@ -100,9 +99,9 @@ fn failed(
     };
     let mut update = op.update(OperationAction::Retry);
     update.error = Some(error);
-    update.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(seconds) });
+    update.step_options = Some(StepOptions::after_millis(millis.min(DELAY_MS_MAX)));
     session.enqueue(update)?;
-    Ok(raise(session, Raised::Suspend))
+    Ok(session.suspend(&op.id))
 }
 
 /// A step that is over as soon as it is asked for: nobody waits for its record, which leaves with the next call.

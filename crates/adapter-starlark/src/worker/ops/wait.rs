@@ -99,7 +99,8 @@ pub(crate) fn invoke<'v>(
             let failure = Failure::new(errors::TIMEOUT, ErrorCategory::Timeout, message);
             return Err(raise(session, Raised::Fail(failure.to_error())));
         }
-        Err(raise(session, Raised::Suspend))
+        drop(session.suspend(&timer.id));
+        Err(session.suspend(&op.id))
     })?;
     Ok(read_result(Some(&text), eval.heap()))
 }
@@ -140,7 +141,7 @@ fn outcome(session: &Session, op: &Op, start: OperationUpdate) -> starlark::Resu
     if recorded.is_none() {
         session.enqueue(start)?;
         // It may be over already: the signal was there before. Branches do not ask, so that all of them can start with
-        // one call; if one of them is over, the next invocation comes at once.
+        // one call; if one of them is over, the program is walked through once more.
         if !session.is_in_branch() {
             session.flush()?;
             recorded = session.journal(|journal| journal.get(&op.id).cloned())?;
@@ -148,6 +149,6 @@ fn outcome(session: &Session, op: &Op, start: OperationUpdate) -> starlark::Resu
     }
     match recorded {
         Some(operation) if operation.status.is_terminal() => Ok(operation),
-        _ => Err(raise(session, Raised::Suspend)),
+        _ => Err(session.suspend(&op.id)),
     }
 }

@@ -157,7 +157,7 @@ impl<'a> Batch<'a> {
         start.attempt = attempt;
         start.payload.clone_from(&update.payload);
         start.error.clone_from(&update.error);
-        start.seconds = retry_delay(update);
+        (start.seconds, start.millis) = retry_delay(update);
         start.replay_children = replay_children(update);
         true
     }
@@ -179,6 +179,7 @@ impl<'a> Batch<'a> {
             error: update.error.clone(),
             attempt: None,
             seconds: None,
+            millis: None,
             replay_children: replay_children(update),
             callback: None,
             chained: None,
@@ -188,7 +189,7 @@ impl<'a> Batch<'a> {
 
     fn prepare(&mut self, update: &OperationUpdate, body: &mut OperationUpdated) -> Result<(), Refusal> {
         match (update.operation_type, update.action) {
-            (OperationType::Step, OperationAction::Retry) => body.seconds = retry_delay(update),
+            (OperationType::Step, OperationAction::Retry) => (body.seconds, body.millis) = retry_delay(update),
             (OperationType::Wait, OperationAction::Start) => {
                 body.seconds = update.wait_options.and_then(|options| options.wait_seconds);
             }
@@ -254,8 +255,10 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn retry_delay(update: &OperationUpdate) -> Option<u64> {
-    update.step_options.and_then(|options| options.next_attempt_delay_seconds)
+/// In seconds, and in milliseconds where these are exact.
+fn retry_delay(update: &OperationUpdate) -> (Option<u64>, Option<u64>) {
+    let options = update.step_options.unwrap_or_default();
+    (options.next_attempt_delay_seconds, options.next_attempt_delay_millis)
 }
 
 fn replay_children(update: &OperationUpdate) -> bool {

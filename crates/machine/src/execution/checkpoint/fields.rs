@@ -2,7 +2,7 @@
 
 use servo_model::event::ExecutionStarted;
 use servo_model::function::is_tenant_id;
-use servo_model::operation::{OperationAction, OperationType, OperationUpdate};
+use servo_model::operation::{OperationAction, OperationType, OperationUpdate, StepOptions};
 
 use crate::execution::size;
 use crate::refusal::Refusal;
@@ -93,6 +93,12 @@ fn seconds(update: &OperationUpdate) -> Result<(), Refusal> {
     let out = |seconds: u64| !(1..=SECONDS_MAX).contains(&seconds);
     if update.step_options.and_then(|options| options.next_attempt_delay_seconds).is_some_and(out) {
         return Err(Refusal::Invalid(format!("NextAttemptDelaySeconds is from 1 to {SECONDS_MAX}.")));
+    }
+    if let Some(options) = update.step_options
+        && let Some(millis) = options.next_attempt_delay_millis
+        && StepOptions::after_millis(millis).next_attempt_delay_seconds != options.next_attempt_delay_seconds
+    {
+        return Err(Refusal::invalid("NextAttemptDelayMillis rounds up to NextAttemptDelaySeconds."));
     }
     let waits = update.operation_type == OperationType::Wait && update.action == OperationAction::Start;
     if waits && update.wait_options.and_then(|options| options.wait_seconds).is_none_or(out) {

@@ -92,7 +92,7 @@ fn every_broken_rule_has_its_message() {
         (
             "Invalid StepOptions for the given action.",
             vec![with(step("started", A::Succeed), |u| {
-                u.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
+                u.step_options = Some(StepOptions::after_seconds(1));
             })],
         ),
         (
@@ -142,7 +142,14 @@ fn every_broken_rule_has_its_message() {
         (
             "NextAttemptDelaySeconds is from 1 to 31622400.",
             vec![with(step("started", A::Retry), |u| {
-                u.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(0) });
+                u.step_options = Some(StepOptions::after_seconds(0));
+            })],
+        ),
+        (
+            "NextAttemptDelayMillis rounds up to NextAttemptDelaySeconds.",
+            vec![with(step("started", A::Retry), |u| {
+                let options = StepOptions::after_seconds(2);
+                u.step_options = Some(StepOptions { next_attempt_delay_millis: Some(999), ..options });
             })],
         ),
         (

@@ -1,8 +1,10 @@
 //! Steps and contexts: one fact where one call says both, retries, and what is due.
 
+use std::time::Duration;
+
 use servo_machine::Answer;
 use servo_model::event::EventBody;
-use servo_model::operation::{OperationAction as A, OperationStatus as S};
+use servo_model::operation::{OperationAction as A, OperationStatus as S, StepOptions};
 
 use super::world::{World, context, inside, step, wait};
 
@@ -40,6 +42,34 @@ fn a_context_with_nothing_inside_is_one_fact() {
     let mut world = World::running();
     assert_eq!(world.checkpoint(vec![context("c", A::Start), context("c", A::Fail)]).unwrap().len(), 1);
     assert_eq!(world.operation("c").status, S::Failed);
+}
+
+/// SR-047: whoever says milliseconds is waited for by milliseconds, and an event says so only where seconds do not.
+#[test]
+fn a_delay_is_exact_to_the_millisecond() {
+    for (millis, seconds, told) in [(0, 1, Some(0)), (200, 1, Some(200)), (1_000, 1, None), (30_500, 31, Some(30_500))]
+    {
+        let mut world = World::running();
+        let mut retry = step("s", A::Retry);
+        retry.step_options = Some(StepOptions::after_millis(millis));
+        for together in [true, false] {
+            let facts = if together {
+                world.checkpoint(vec![step("s", A::Start), retry.clone()]).unwrap()
+            } else {
+                world.invoke();
+                world.checkpoint(vec![step("s", A::Start)]).unwrap();
+                world.checkpoint(vec![retry.clone()]).unwrap()
+            };
+            let EventBody::OperationUpdated(body) = &facts[0] else { panic!("{facts:?}") };
+            assert_eq!((body.seconds, body.millis), (Some(seconds), told), "{millis}");
+            let due = world.now.plus(Duration::from_millis(millis));
+            assert_eq!(world.operation("s").due_at, Some(due), "{millis}");
+            world.now = due;
+            world.answer(Answer::Pending).unwrap();
+            world.tick();
+            assert_eq!(world.operation("s").status, S::Ready, "{millis}");
+        }
+    }
 }
 
 /// DX-023: a retry is a checkpoint with a delay; the attempt counts, and its time makes the step ready.

@@ -214,7 +214,7 @@ pub(super) fn step(id: &str, action: OperationAction) -> OperationUpdate {
         OperationAction::Fail => update.error = Some(ErrorObject::new("Boom", id)),
         OperationAction::Retry => {
             update.error = Some(ErrorObject::new("Boom", id));
-            update.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(5) });
+            update.step_options = Some(StepOptions::after_seconds(5));
         }
         OperationAction::Start | OperationAction::Cancel => {}
     }

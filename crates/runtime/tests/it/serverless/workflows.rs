@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 use servo_entrypoint::{
-    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationStatus as S, RestRuntime as _,
-    RuntimeErrorCategory, TimelineEventType as T, errors,
+    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationRequest,
+    InvocationStatus as S, RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
 };
 use servo_model::operation::{OperationAction as A, OperationStatus, StepOptions};
 
-use super::support::{Bed, WORKFLOW, awaits, me};
+use super::support::{Bed, WORKFLOW, awaits, me, request};
 use crate::executions::handler::{pending, step, succeeded};
 
 /// SR-129, SR-131, SR-175, SR-180, SR-182, SR-244: a workflow waits for a message and goes on with it.
@@ -90,6 +90,46 @@ fn a_workflow_is_suspended_resumed_and_cancelled() {
         assert_eq!(bed.control(&id, action).unwrap_err().error_type_id, errors::CONFLICT);
     }
     assert_eq!(bed.control("inv_missing", Action::Cancel).unwrap_err().error_type_id, errors::NOT_FOUND);
+}
+
+/// SR-131, SR-388: a run that waits by itself is resumed like any that is suspended: its code looks again, and waits again if
+/// what it waits for has not come. Nothing that it waits for is lost by that.
+#[test]
+fn a_run_that_waits_looks_again_when_it_is_resumed() {
+    let bed = Bed::new(17);
+    let address = bed.workflow("w", |invocation| async move {
+        match invocation.known("s") {
+            None => drop(invocation.checkpoint(vec![awaits("go")]).await.unwrap()),
+            Some(OperationStatus::Succeeded) => return succeeded("{}"),
+            Some(_) => {}
+        }
+        pending()
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Suspended);
+    for _ in 0..2 {
+        assert_eq!(bed.control(&id, Action::Resume).unwrap().status, S::Running);
+        bed.until(&id, S::Suspended);
+    }
+    assert_eq!(bed.get(&id).blocked_by.len(), 1, "it waits for the same as before");
+    bed.signal(&id, "m1", "go", json!({})).unwrap();
+    bed.until(&id, S::Succeeded);
+    let told = bed.timeline(&id);
+    let moves: Vec<_> = told.into_iter().filter(|told| matches!(told, T::Suspended | T::Resumed)).collect();
+    assert_eq!(moves, [T::Suspended, T::Resumed, T::Suspended, T::Resumed, T::Suspended, T::Resumed]);
+    assert_eq!(bed.control(&id, Action::Resume).unwrap_err().error_type_id, errors::CONFLICT, "it has ended");
+}
+
+/// SR-381: whoever waits for the answer has it as soon as the run waits for something itself.
+#[test]
+fn a_sync_start_is_answered_when_the_run_waits() {
+    let bed = Bed::new(18);
+    let address = bed.waits_for_go("order");
+    let start = InvocationRequest { mode: Some(InvocationMode::Sync), ..request(&address, json!({})) };
+    let record = bed.start_as(&me(), start).unwrap().record;
+    assert_eq!(record.status, S::Suspended);
+    let waited = bed.world.now().since(record.timestamps.suspended_at.unwrap());
+    assert!(waited < bed.engine().config().poll() / 4, "{waited:?}");
 }
 
 /// A step that has failed is tried again with its run, or counts as done; neither where its entrypoint is disabled.
@@ -200,7 +240,7 @@ fn a_step_is_retried_alone() {
             }
             if invocation.known("two").is_none() {
                 let mut again = step("two", A::Retry);
-                again.step_options = Some(StepOptions { next_attempt_delay_seconds: Some(1) });
+                again.step_options = Some(StepOptions::after_seconds(1));
                 invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
                 return pending();
             }

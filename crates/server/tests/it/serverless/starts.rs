@@ -1,8 +1,10 @@
 //! Starting: modes, dry runs, keys, caching, and what is refused.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::support::{Api, FUNCTION, PREFIX, WORKFLOW, definition, paths, refused};
+use crate::harness::Answer;
 
 async fn api() -> Api {
     let api = Api::start().await;
@@ -229,6 +231,23 @@ async fn a_wrong_key_is_a_bad_request() {
     assert_eq!(api.invoke(&body(&json!({})), &[("idempotency-key", &long[..256])]).await.status, 201);
 }
 
+/// A number that JSON can say and nobody here could keep is refused by its place; the largest that fits arrives as it is.
+async fn no_number_loses_digits_on_its_way() {
+    let api = api().await;
+    let start = async |amount: &str| {
+        let text = format!(r#"{{"entrypoint_id": "{FUNCTION}", "mode": "sync", "params": {{"amount": {amount}}}}}"#);
+        let request = api.server.request(Method::POST, &format!("{PREFIX}/invocations"));
+        Answer::of(request.header("content-type", "application/json").body(text)).await
+    };
+    let answer = start("18446744073709551617").await;
+    refused(&answer, 422, "validation");
+    assert_eq!(paths(&answer), ["$.params.amount"], "{}", answer.text);
+    assert!(answer.text.contains("would lose digits"), "{}", answer.text);
+    assert_eq!(api.calls(), 0);
+    let answer = start("18446744073709551615").await;
+    assert_eq!(answer.json["record"]["result"], json!({"amount": u64::MAX}), "{}", answer.text);
+}
+
 crate::backend::on_every_store! {
     an_async_start_is_found_at_its_place,
     a_sync_start_waits_for_the_end,
@@ -238,4 +257,5 @@ crate::backend::on_every_store! {
     a_key_starts_one_run,
     a_success_is_served_again_where_caching_is_active,
     a_wrong_key_is_a_bad_request,
+    no_number_loses_digits_on_its_way,
 }
