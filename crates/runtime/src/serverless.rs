@@ -35,6 +35,7 @@ use crate::executions::{Executions, Refused};
 pub(crate) use begin::Begin;
 pub(crate) use record::record;
 pub use referring::Referring;
+pub use visible::{Hidden, Sight};
 
 /// Reads source code before it is registered.
 #[async_trait]
@@ -107,11 +108,18 @@ pub struct Serverless {
     executions: Executions,
     platform: Arc<Platform>,
     quotas: quota::Quotas,
+    sight: Sight,
 }
 
 impl Serverless {
     pub fn new(executions: Executions, platform: Platform) -> Self {
-        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default() }
+        let sight = Sight::new(executions.clone(), platform.access.clone());
+        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default(), sight }
+    }
+
+    /// What there is for a caller, for the other APIs that show runs.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
     }
 
     fn engine(&self) -> &Engine {

@@ -184,7 +184,8 @@ impl Serverless {
         let order = if by_status { RunOrder::Visible { after: status } } else { RunOrder::RunId };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
         // Whoever names an entrypoint has been checked to see it.
-        let hidden = if query.plan_ids.is_empty() { self.hidden(ctx).await? } else { Hidden::default() };
+        let hidden = if query.plan_ids.is_empty() { self.sight.hidden(ctx).await } else { Ok(Hidden::default()) };
+        let hidden = hidden.map_err(store_error)?;
         let query = RunQuery { filter: hidden.narrow(query.filter), ..query };
         let query = RunQuery { order, oldest_first: ascending != back, after, limit: limit + 1, ..query };
         let mut rows = self.engine().store().list_runs(&Self::scope(ctx), &query).await.map_err(store_error)?;

@@ -218,9 +218,10 @@ pub(crate) async fn remove_alias(
 pub(crate) async fn logs(
     State(app): State<App>,
     Operator(principal): Operator,
-    RunPath(run): RunPath,
+    run: RunPath,
     mut params: Params,
 ) -> Answer<Body<LineList>> {
+    let run = run.seen(&app, &principal).await?;
     let (after, limit) = (params.number("after")?.unwrap_or(0), params.limit()?);
     params.done()?;
     let lines = app.runtime.engine().store().read_lines(&scope(&principal), &run, after, limit).await?;

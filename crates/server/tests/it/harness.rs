@@ -108,12 +108,14 @@ impl Server {
         .unwrap();
         let mut platform = Platform::new(runtime.engine());
         (options.platform)(&mut platform);
+        let serverless = Serverless::new(runtime.executions().clone(), platform);
         let shutdown = Shutdown::default();
         let bytes_max = options.runtime.limits.request_body_bytes_max;
         let app = App::new(servo_server::Parts {
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
-            serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
+            sight: serverless.sight().clone(),
+            serverless: Arc::new(serverless),
             auth: options.auth,
             plan_sources: PlanSources::new(&options.plan_sources, bytes_max).unwrap(),
             config: options.server,

@@ -2,6 +2,7 @@
 
 mod control;
 mod lists;
+mod private;
 mod refusals;
 mod registry;
 mod starts;
