@@ -36,15 +36,24 @@ impl Hidden {
         Some(RunFilter::And(filter.into_iter().chain([others]).collect()))
     }
 
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     pub fn holds(&self, entrypoint: &str) -> bool {
         self.0.contains(entrypoint)
     }
 }
 
+/// The statuses in which an entrypoint may have runs: a draft has none.
+pub(super) fn begun() -> Vec<DefinitionStatus> {
+    DefinitionStatus::ALL.into_iter().filter(|status| *status != DefinitionStatus::Draft).collect()
+}
+
 /// A handle: cheap to clone. Every API that shows runs has one.
 #[derive(Clone)]
 pub struct Sight {
-    executions: Executions,
+    pub(super) executions: Executions,
     access: Arc<dyn AccessControl>,
 }
 
@@ -138,11 +147,35 @@ impl Sight {
         Ok(self.private(tenant).await?.into_iter().map(|row| row.id).collect())
     }
 
-    async fn private(&self, tenant: &TenantId) -> Result<Vec<EntrypointRow>, servo_store::Error> {
-        // A draft has no runs.
-        let others = DefinitionStatus::ALL.into_iter().filter(|status| *status != DefinitionStatus::Draft);
+    /// Ids and addresses of a tenant's newest entrypoints that the caller sees and that may have runs.
+    pub async fn newest(
+        &self,
+        ctx: &SecurityContext,
+        tenant: &TenantId,
+        most: usize,
+    ) -> Result<Vec<(String, String)>, servo_store::Error> {
         let mut query = EntrypointQuery {
-            statuses: others.map(|status| status.as_str().to_owned()).collect(),
+            statuses: begun().iter().map(|status| status.as_str().to_owned()).collect(),
+            limit: ENTRYPOINTS_READ,
+            ..EntrypointQuery::default()
+        };
+        let (store, scope) = (self.executions.engine().store(), Scope::Tenant(tenant.clone()));
+        let mut found = Vec::new();
+        while found.len() < most {
+            let rows = store.list_entrypoints(&scope, &query).await?;
+            let Some(last) = rows.last() else { break };
+            query.after = Some(query.order.key(last));
+            for row in rows {
+                found.extend(self.shown(ctx, row).await?.map(|row| (row.id, row.address)));
+            }
+        }
+        found.truncate(most);
+        Ok(found)
+    }
+
+    async fn private(&self, tenant: &TenantId) -> Result<Vec<EntrypointRow>, servo_store::Error> {
+        let mut query = EntrypointQuery {
+            statuses: begun().iter().map(|status| status.as_str().to_owned()).collect(),
             owner_type: Some(OWNER_USER.to_owned()),
             limit: ENTRYPOINTS_READ,
             ..EntrypointQuery::default()

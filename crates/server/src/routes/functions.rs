@@ -141,8 +141,7 @@ pub(crate) async fn version(
 
 /// Only what no entrypoint that can be called refers to: its starts would fail from then on.
 async fn expect_unneeded(app: &App, principal: &Caller, name: &FunctionName, alias: Option<&AliasName>) -> Answer<()> {
-    let (tenant, subject) = (&principal.tenant, &principal.subject);
-    let found = app.runtime.executions().referring(tenant, subject, name, alias).await?;
+    let found = app.sight.referring(principal, name, alias).await?;
     if found.count == 0 {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! The serverless runtime API over HTTP. Entrypoints refer to handlers of the test itself.
 
 mod control;
+mod executions;
 mod lists;
 mod private;
 mod refusals;

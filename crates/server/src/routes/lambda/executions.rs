@@ -73,7 +73,13 @@ pub(super) async fn list(State(app): State<App>, request: Request) -> LambdaAnsw
     let statuses = call.all("Statuses").map(|text| {
         ExecutionStatus::parse(text).ok_or_else(|| LambdaError::invalid(format!("Statuses: `{text}` is no status")))
     });
+    let executions = app.runtime.executions();
+    let entrypoints = match executions.function_in(&call.subject) {
+        Some(function) => app.sight.ids_referring(&call.principal, &function).await.map_err(Refused::from)?,
+        None => Vec::new(),
+    };
     let query = ListQuery {
+        entrypoints,
         qualifier: call.text("Qualifier").map(str::to_owned),
         name: call.text("DurableExecutionName").map(str::to_owned),
         statuses: statuses.collect::<Result<_, _>>()?,
@@ -83,7 +89,6 @@ pub(super) async fn list(State(app): State<App>, request: Request) -> LambdaAnsw
     if query.statuses.len() > 10 {
         return Err(LambdaError::invalid("Statuses has at most 10 values"));
     }
-    let executions = app.runtime.executions();
     Ok(Json(executions.list(&call.principal.tenant, &call.subject, &query, page(&call)?).await?))
 }
 
