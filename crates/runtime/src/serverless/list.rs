@@ -373,8 +373,9 @@ fn sorting(order: Option<&OrderBy>) -> Answer<Sorting> {
     if is_served {
         return Ok(Sorting { by_status, ascending: first.direction == Direction::Asc });
     }
+    // Each field has an order of its own; this is about their combination.
     Err(errors::bad_request(
-        "invocations are ordered by `created_at` or `invocation_id`, or by `status` and then one of these in the same direction",
+        "$orderby: behind `status` comes `created_at` or `invocation_id` in the same direction, such as `status asc,created_at asc`",
     ))
 }
 
