@@ -12,6 +12,7 @@ mod list;
 mod quota;
 mod record;
 mod referring;
+mod refusal;
 mod registry;
 mod start;
 mod timeline;
@@ -173,10 +174,17 @@ fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
 
 fn engine_error(error: Error) -> RuntimeErrorPayload {
     match error {
-        Error::Refused(refusal) => errors::conflict(refusal.to_string()),
+        // Refusals of what was asked of a run are told where it is asked; this is one that a race has made.
+        Error::Refused(refusal) => {
+            tracing::debug!(%refusal, "a call of the serverless runtime was refused");
+            errors::conflict("the invocation has changed at the same time; read it again")
+        }
+        Error::Quarantined(_) => errors::internal(
+            "the invocation's log cannot be read, so it was set aside; whoever operates the server finds the reason in its alerts",
+        ),
         Error::Invalid(invalid) => errors::bad_request(invalid.to_string()),
         Error::Overloaded { retry_after } => {
-            let failure = errors::quota_exceeded("as many runs are active as may be; try again later");
+            let failure = errors::quota_exceeded("as many invocations are under way as may be; try again later");
             errors::with_wait(failure, retry_after.as_secs().max(1))
         }
         Error::Store(servo_store::Error::NotFound) => no_invocation(),
