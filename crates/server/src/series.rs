@@ -65,6 +65,11 @@ impl Samples {
         rings.insert(tenant.clone(), Ring { points: VecDeque::new(), used: now });
     }
 
+    /// Those that are followed.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        self.lock().keys().cloned().collect()
+    }
+
     fn push(&self, tenant: &TenantId, point: Point) {
         if let Some(ring) = self.lock().get_mut(tenant) {
             if ring.points.len() >= POINTS_MAX {
@@ -118,8 +123,7 @@ async fn look(store: &dyn Store, sight: &Sight, samples: &Samples, now: Timestam
     for row in store.list_runs(&Scope::System, &newest).await?.iter().rev() {
         samples.follow(&row.tenant, row.created_at);
     }
-    let tenants: Vec<_> = samples.lock().keys().cloned().collect();
-    for tenant in tenants {
+    for tenant in samples.tenants() {
         let mut counts = store.count_by_visible(&tenant, None).await?;
         let mut private = Vec::new();
         for id in sight.private_ids(&tenant).await? {
@@ -180,7 +184,10 @@ mod tests {
         assert_eq!((series.points.len(), series.every_ms), (POINTS_MAX, 10_000));
         assert_eq!(series.points[0].at.as_millis(), 40);
         assert_eq!((series.points[0].counts["queued"], series.points[0].queue_age_ms), (3, 2_000));
-        assert!(samples.of(&tenant(2), &Hidden::default(), now, every).points.is_empty(), "another tenant's is another's");
+        assert!(
+            samples.of(&tenant(2), &Hidden::default(), now, every).points.is_empty(),
+            "another tenant's is another's"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod control;
 mod executions;
 mod lists;
+mod metrics;
 mod private;
 mod refusals;
 mod registry;
