@@ -58,6 +58,7 @@ impl Loaded {
             roles: Vec::new(),
             correlation_id: String::new(),
             trace: None,
+            trace_state: None,
         };
         access::sees(&ctx, &self.owner)
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use servo_model::limits::PLANS_PER_QUERY_MAX;
 use servo_model::operation::ExecutionStatus;
+use servo_model::trace::parent_of;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::runs::RunQuery;
 use servo_store::{RunRow, Scope};
@@ -64,7 +65,7 @@ impl Executions {
             input_payload: start.input.clone().filter(|_| with_data),
             result: ended.and_then(|ended| ended.result.clone()).filter(|_| with_data),
             error: ended.and_then(|ended| ended.error.clone()).filter(|_| with_data),
-            trace_header: start.trace.clone().map(|trace| TraceHeader { trace_id: Some(trace) }),
+            trace_header: start.trace.as_deref().map(|text| TraceHeader { trace_id: Some(parent_of(text).to_owned()) }),
             execution_data_included: with_data,
             durable_config: Some(DurableConfig {
                 execution_timeout: Some(start.timeout_seconds),

@@ -12,7 +12,7 @@ use servo_entrypoint::{
     InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
     errors,
 };
-use servo_model::{Permission, RunId, RunState, SecurityContext, TraceContext};
+use servo_model::{Permission, RunId, RunState, SecurityContext, trace};
 use servo_store::Scope;
 
 use super::record::{is_settled, record};
@@ -183,7 +183,7 @@ impl Serverless {
             parent: None,
             compensates: None,
             replay_of,
-            trace: ctx.trace.map(TraceContext::traceparent),
+            trace: ctx.trace.map(|own| trace::with_state(own.traceparent(), ctx.trace_state.as_deref())),
         };
         let start = self.executions.begin(begin).await.map_err(failure_of)?;
         let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {
