@@ -232,13 +232,17 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let method = request.method().clone();
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let path = response.url().path().to_owned();
         let text = response.text().await.unwrap();
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         let answer = Self { status, headers, text, json };
         lint::check(&answer, &path);
+        lint::described::check(&answer, &method, &path);
         answer
     }
 

@@ -1,5 +1,7 @@
 //! The response linter: every answer of every test goes through it.
 
+pub(crate) mod described;
+
 use servo_model::codes;
 
 use crate::harness::Answer;
