@@ -34,8 +34,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let address = listener.local_addr()?.to_string();
         let config = ServerConfig::default();
         let platform = Platform::new(servo.runtime().engine());
+        let serverless = Serverless::new(servo.runtime().executions().clone(), platform);
         let app = App::new(servo_server::Parts {
-            serverless: Arc::new(Serverless::new(servo.runtime().executions().clone(), platform)),
+            sight: serverless.sight().clone(),
+            serverless: Arc::new(serverless),
             runtime: servo.runtime().clone(),
             auth: Auth::Development,
             plan_sources: PlanSources::new(&[], 1 << 20)?,

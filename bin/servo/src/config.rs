@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use servo_cli::args::ConfigArgs;
+use servo_cli::view::{GoodConfig, PrintedConfig};
 use servo_cli::{Failure, Out, exit};
 use servo_server::Config;
 
@@ -22,11 +23,13 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config, Failure> {
 
 pub(crate) fn check(args: &ConfigArgs, out: &Out) -> Result<u8, Failure> {
     load(args.config.as_deref())?;
-    out.note("the configuration is good");
+    let file = args.config.as_ref().map(|path| path.display().to_string());
+    out.print(&GoodConfig { file, good: true })?;
     Ok(exit::OK)
 }
 
 pub(crate) fn print(args: &ConfigArgs, out: &Out) -> Result<u8, Failure> {
-    out.text(&load(args.config.as_deref())?.print())?;
+    let config = load(args.config.as_deref())?;
+    out.print(&PrintedConfig { toml: config.print(), document: config.print_json() })?;
     Ok(exit::OK)
 }

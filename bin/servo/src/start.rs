@@ -93,13 +93,15 @@ pub(crate) async fn run(
     if let Some(hints) = hints {
         tasks.spawn("hints", runtime.clone().follow_hints(hints));
     }
-    let serverless: Arc<dyn RestRuntime> =
-        Arc::new(code::serverless(&config.serverless, &runtime, &functions.starlark));
+    let serverless = code::serverless(&config.serverless, &runtime, &functions.starlark);
+    let sight = serverless.sight().clone();
+    let serverless: Arc<dyn RestRuntime> = Arc::new(serverless);
     let handlers = functions.begin(&runtime, &tasks).await?;
     let shutdown = Shutdown::default();
     let app = App::new(Parts {
         runtime: runtime.clone(),
         serverless: serverless.clone(),
+        sight,
         auth: config.auth(),
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
         host: Arc::new(Host(handlers.clone())),

@@ -1,5 +1,6 @@
 // What failed, grouped by what went wrong. Failed runs and dead letters can be retried together.
 
+import { get, REST } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { inStatus } from "../core/lists.js";
 import { entrypoint, errorName, number, plural } from "../core/format.js";
@@ -12,8 +13,9 @@ import { badge } from "../ui/status.js";
 import { table } from "../ui/table.js";
 import { when } from "../ui/time.js";
 
-/** Failures that are grouped; the newest. */
+/** Failures that are read to be grouped, the newest, unless the address says how many; and the most. */
 const READ = 1000;
+const READ_MAX = 20000;
 
 /** The same failure with other ids and numbers in it is the same failure. */
 export function fingerprint(record) {
@@ -29,11 +31,13 @@ export async function page({ place, signal }) {
   const body = h("div.stack");
   fill(place, head("Failures", { sub: "Failed runs and dead letters, grouped by error" }), filters(asked), body);
   const statuses = asked.status ? [asked.status] : ["failed", "dead_lettered"];
+  const read = Math.min(Math.max(Number.parseInt(asked.read, 10) || READ, 1), READ_MAX);
   const { items: records, more } = await inStatus(statuses, {
-    limit: READ,
+    limit: read,
     signal,
     tell: (count) => fill(body, h("p.muted", `Reading… ${number(count)} so far`)),
   });
+  const all = more ? await counted(statuses, signal) : records.length;
   if (signal.aborted) return;
   const groups = [...grouped(records)]
     .map(([key, items]) => ({ key, items, first: items.at(-1), last: items[0] }))
@@ -52,6 +56,7 @@ export async function page({ place, signal }) {
   const most = groups[0].items.length;
   fill(
     body,
+    more ? extent(records.length, all, read, asked) : null,
     card(
       null,
       table({
@@ -100,12 +105,23 @@ export async function page({ place, signal }) {
         ],
       }),
     ),
-    more
-      ? h(
-          "p.muted",
-          `These are the newest ${number(records.length)}. Older ones follow when these are dealt with, or with a filter.`,
-        )
-      : null,
+  );
+}
+
+/** How many there are in these statuses. */
+async function counted(statuses, signal) {
+  const { items } = await get(`${REST}/invocations:counts`, {}, { signal });
+  return items.filter((item) => statuses.includes(item.status)).reduce((sum, item) => sum + item.count, 0);
+}
+
+/** Groups of a part say so before they are read: what is rare or old may not be among them. */
+function extent(count, all, read, asked) {
+  const next = Math.min(read * 5, READ_MAX);
+  return h(
+    "p.muted",
+    { id: "extent" },
+    `Only the newest ${number(count)} of ${number(Math.max(all, count + 1))} failures are grouped here; older ones are not in these figures. `,
+    next > read ? h("a", { href: to(["failures"], { ...asked, read: next }) }, `Group the newest ${number(next)}`) : null,
   );
 }
 
@@ -123,7 +139,7 @@ function filters(asked) {
     "div.filters",
     h(
       "select",
-      { id: "filter-status", "aria-label": "Status", onchange: (event) => go(to(["failures"], { status: event.target.value })) },
+      { id: "filter-status", "aria-label": "Status", onchange: (event) => go(to(["failures"], { ...asked, status: event.target.value })) },
       [
         ["", "Failed and dead letters"],
         ["failed", "Failed"],

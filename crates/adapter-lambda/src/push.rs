@@ -124,9 +124,10 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     optional("lambda-runtime-aws-request-id", Some(&call.request_id));
     optional("x-amz-tenant-id", call.tenant_id.as_deref());
     optional("x-amz-client-context", call.client_context.as_deref());
-    let (traceparent, amazon) = trace::headers(call.trace.as_deref());
-    optional("traceparent", traceparent.as_deref());
-    optional("x-amzn-trace-id", amazon.as_deref());
+    let trace = trace::headers(call.trace.as_deref());
+    optional("traceparent", trace.traceparent.as_deref());
+    optional("tracestate", trace.tracestate.as_deref());
+    optional("x-amzn-trace-id", trace.amazon.as_deref());
     headers
 }
 

@@ -63,9 +63,10 @@ async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Conne
     set("lambda-runtime-aws-request-id", Some(&call.request_id));
     set("lambda-runtime-deadline-ms", Some(&deadline.as_millis().to_string()));
     set("lambda-runtime-invoked-function-arn", Some(&call.function_arn));
-    let (traceparent, amazon) = trace::headers(call.trace.as_deref());
-    set("traceparent", traceparent.as_deref());
-    set("lambda-runtime-trace-id", amazon.as_deref());
+    let trace = trace::headers(call.trace.as_deref());
+    set("traceparent", trace.traceparent.as_deref());
+    set("tracestate", trace.tracestate.as_deref());
+    set("lambda-runtime-trace-id", trace.amazon.as_deref());
     set("lambda-runtime-aws-tenant-id", call.tenant_id.as_deref());
     set("lambda-runtime-client-context", call.client_context.as_deref().and_then(plain_json).as_deref());
     response

@@ -1,6 +1,7 @@
 //! What data looks like: pure functions from answers to text. One file per noun.
 
 mod alerts;
+mod config;
 mod dead_letters;
 mod doctor;
 mod event;
@@ -18,6 +19,7 @@ mod version;
 mod whoami;
 
 pub use crate::output::style::Style;
+pub use config::{GoodConfig, PrintedConfig};
 pub use doctor::{Check, CheckStatus, Diagnosis};
 pub use functions::Answered;
 pub use store::{BackupDone, RestoreDone};

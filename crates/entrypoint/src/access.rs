@@ -94,6 +94,7 @@ mod tests {
             roles: vec![role],
             correlation_id: String::new(),
             trace: None,
+            trace_state: None,
         };
         let owner =
             |owner_type: OwnerType, id: &str| OwnerRef { owner_type, id: id.to_owned(), tenant_id: "t1".to_owned() };

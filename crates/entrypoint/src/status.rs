@@ -59,6 +59,16 @@ pub fn is_callable(status: DefinitionStatus) -> bool {
     matches!(status, DefinitionStatus::Active | DefinitionStatus::Deprecated)
 }
 
+/// What makes an entrypoint callable that is not.
+pub fn way_to_be_called(status: DefinitionStatus) -> &'static str {
+    match status {
+        DefinitionStatus::Draft => "`activate` it first",
+        DefinitionStatus::Disabled => "`enable` it first",
+        DefinitionStatus::Archived => "register the next version of its address",
+        DefinitionStatus::Active | DefinitionStatus::Deprecated => "try again",
+    }
+}
+
 pub fn is_editable(status: DefinitionStatus) -> bool {
     status == DefinitionStatus::Draft
 }

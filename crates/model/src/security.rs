@@ -117,6 +117,8 @@ pub struct SecurityContext {
     pub correlation_id: String,
     /// Where the request stands in a trace: its own span where the server records spans, else the caller's.
     pub trace: Option<TraceContext>,
+    /// What the caller's `tracestate` says besides.
+    pub trace_state: Option<String>,
 }
 
 impl SecurityContext {
@@ -137,6 +139,7 @@ impl SecurityContext {
             roles: vec![Role::PlatformAdmin],
             correlation_id,
             trace: None,
+            trace_state: None,
         }
     }
 }

@@ -45,8 +45,9 @@ impl Loaded {
         if status::is_callable(self.status()) {
             return Ok(());
         }
-        let (address, status) = (&self.entrypoint.entrypoint_id, self.status().as_str());
-        Err(errors::not_active(format!("the entrypoint `{address}` is `{status}` and cannot be called")))
+        let (address, status) = (&self.entrypoint.entrypoint_id, self.status());
+        let (is, way) = (status.as_str(), status::way_to_be_called(status));
+        Err(errors::not_active(format!("the entrypoint `{address}` is `{is}` and cannot be called; {way}")))
     }
 
     /// Whether a run that somebody started may call it.
@@ -57,6 +58,7 @@ impl Loaded {
             roles: Vec::new(),
             correlation_id: String::new(),
             trace: None,
+            trace_state: None,
         };
         access::sees(&ctx, &self.owner)
     }

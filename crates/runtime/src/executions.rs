@@ -59,7 +59,7 @@ impl Refused {
         Self::invalid(INVALID_TOKEN)
     }
 
-    fn no_execution() -> Self {
+    pub fn no_execution() -> Self {
         Self::new(ErrorName::ResourceNotFound, "no such durable execution")
     }
 }
@@ -141,6 +141,11 @@ impl Executions {
         let last = arn.split_once("/durable-execution/").and_then(|(_, rest)| rest.split_once('/'));
         let (_, id) = last.ok_or_else(|| Refused::invalid("DurableExecutionArn is not the ARN of an execution"))?;
         RunId::parse(id).map_err(|_| Refused::no_execution())
+    }
+
+    /// The run that a call names, by the execution's ARN or by its own id. `None` if it names none.
+    pub fn run_id_in(name: &str) -> Option<RunId> {
+        if name.starts_with(RUN_ID_PREFIX) { RunId::parse(name).ok() } else { Self::run_of(name).ok() }
     }
 
     /// The run of an execution by its ARN, all of it: what says something else of the run is not its ARN. Those who know nothing but

@@ -12,6 +12,7 @@ mod list;
 mod quota;
 mod record;
 mod referring;
+mod refusal;
 mod registry;
 mod start;
 mod timeline;
@@ -35,6 +36,7 @@ use crate::executions::{Executions, Refused};
 pub(crate) use begin::Begin;
 pub(crate) use record::record;
 pub use referring::Referring;
+pub use visible::{Hidden, Sight};
 
 /// Reads source code before it is registered.
 #[async_trait]
@@ -107,11 +109,18 @@ pub struct Serverless {
     executions: Executions,
     platform: Arc<Platform>,
     quotas: quota::Quotas,
+    sight: Sight,
 }
 
 impl Serverless {
     pub fn new(executions: Executions, platform: Platform) -> Self {
-        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default() }
+        let sight = Sight::new(executions.clone(), platform.access.clone());
+        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default(), sight }
+    }
+
+    /// What there is for a caller, for the other APIs that show runs.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
     }
 
     fn engine(&self) -> &Engine {
@@ -165,10 +174,17 @@ fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
 
 fn engine_error(error: Error) -> RuntimeErrorPayload {
     match error {
-        Error::Refused(refusal) => errors::conflict(refusal.to_string()),
+        // Refusals of what was asked of a run are told where it is asked; this is one that a race has made.
+        Error::Refused(refusal) => {
+            tracing::debug!(%refusal, "a call of the serverless runtime was refused");
+            errors::conflict("the invocation has changed at the same time; read it again")
+        }
+        Error::Quarantined(_) => errors::internal(
+            "the invocation's log cannot be read, so it was set aside; whoever operates the server finds the reason in its alerts",
+        ),
         Error::Invalid(invalid) => errors::bad_request(invalid.to_string()),
         Error::Overloaded { retry_after } => {
-            let failure = errors::quota_exceeded("as many runs are active as may be; try again later");
+            let failure = errors::quota_exceeded("as many invocations are under way as may be; try again later");
             errors::with_wait(failure, retry_after.as_secs().max(1))
         }
         Error::Store(servo_store::Error::NotFound) => no_invocation(),

@@ -9,6 +9,7 @@
 use servo_canon::Digest;
 use servo_model::event::ExecutionStarted;
 use servo_model::operation::ErrorObject;
+use servo_model::trace::{state_of, with_state};
 use servo_model::{RunId, TenantId, TraceContext};
 
 use crate::engine::Engine;
@@ -190,9 +191,10 @@ impl Engine {
 
     /// What else a run leads to is part of its trace.
     pub(crate) fn trace_below_run(&self, run_id: &RunId, trace: Option<&str>) -> Option<String> {
-        let context = TraceContext::parse(trace?)?;
+        let (context, state) = (TraceContext::parse(trace?)?, trace.and_then(state_of));
         let recorded = self.spans().is_some() && context.is_sampled();
-        Some(if recorded { context.child(span_of_run(run_id)) } else { context }.traceparent())
+        let own = if recorded { context.child(span_of_run(run_id)) } else { context };
+        Some(with_state(own.traceparent(), state))
     }
 
     /// Below the start of a run.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use servo_entrypoint::RestRuntime;
+use servo_runtime::serverless::Sight;
 use servo_runtime::{Runtime, Shutdown};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
@@ -25,6 +26,8 @@ pub struct Parts {
     pub runtime: Runtime,
     /// Entrypoints and their invocations.
     pub serverless: Arc<dyn RestRuntime>,
+    /// What there is for a caller, whichever API asks.
+    pub sight: Sight,
     pub auth: Auth,
     pub plan_sources: PlanSources,
     pub host: Arc<dyn FunctionHost>,
@@ -43,6 +46,7 @@ pub struct App(Arc<Shared>);
 pub struct Shared {
     pub(crate) runtime: Runtime,
     pub(crate) serverless: Arc<dyn RestRuntime>,
+    pub(crate) sight: Sight,
     pub(crate) auth: Auth,
     /// Keys of the store.
     pub(crate) keys: StoredKeys,
@@ -109,6 +113,7 @@ impl App {
             samples: Samples::default(),
             runtime: parts.runtime,
             serverless: parts.serverless,
+            sight: parts.sight,
             auth: parts.auth,
             keys,
             key_uses: Arc::new(Mutex::new(Some(key_uses))),

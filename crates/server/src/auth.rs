@@ -131,7 +131,8 @@ async fn verified(app: &App, parts: &Parts, credentials: Option<Credentials<'_>>
     let now = app.runtime.engine().clock().now();
     for source in [&app.auth as &dyn Authenticator, &app.keys] {
         if let Some(Principal { subject, tenant, roles }) = source.authenticate(&credentials, now).await? {
-            let who = SecurityContext { subject, tenant, roles, correlation_id: correlation_of(parts), trace: None };
+            let correlation_id = correlation_of(parts);
+            let who = SecurityContext { subject, tenant, roles, correlation_id, trace: None, trace_state: None };
             return Ok(noted(parts, who));
         }
     }
@@ -144,7 +145,9 @@ fn development(parts: &Parts) -> Answer<Caller> {
 }
 
 fn noted(parts: &Parts, mut who: SecurityContext) -> Caller {
-    who.trace = parts.extensions.get::<RequestInfo>().and_then(|info| info.trace);
+    if let Some(info) = parts.extensions.get::<RequestInfo>() {
+        (who.trace, who.trace_state) = (info.trace, info.trace_state.clone());
+    }
     if let Some(whose) = parts.extensions.get::<Whose>() {
         whose.is(&who.tenant);
     }

@@ -366,7 +366,12 @@ impl Config {
 
     /// The configuration as it takes effect, with secrets masked.
     pub fn print(&self) -> String {
-        mask::print(self)
+        toml::to_string_pretty(&mask::masked(self)).expect("a table prints")
+    }
+
+    /// The same for programs.
+    pub fn print_json(&self) -> serde_json::Value {
+        serde_json::to_value(mask::masked(self)).expect("a table of strings, numbers and lists is JSON")
     }
 }
 

@@ -1,10 +1,13 @@
 //! Every metric of the server, by name, and the text that `/metrics` answers. Labels are few and bounded.
 
+mod tenants;
+
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use servo_model::SecurityContext;
 use servo_runtime::Runtime;
 
 use crate::app::App;
@@ -44,8 +47,8 @@ impl Metrics {
         Self(handle.clone())
     }
 
-    /// Measures what is a state rather than an event, and renders everything.
-    pub(crate) async fn render(&self, app: &App) -> String {
+    /// Measures what is a state rather than an event, and renders everything: what concerns tenants, for a caller who is known.
+    pub(crate) async fn render(&self, app: &App, caller: Option<&SecurityContext>) -> String {
         if let Err(error) = measure(&app.runtime).await {
             tracing::debug!(%error, "the store could not be measured");
         }
@@ -53,7 +56,14 @@ impl Metrics {
         gauge!("servo_http_requests_in_flight").set(used(app.config.requests_max, app.requests.available_permits()));
         gauge!("servo_http_streams_open").set(used(app.config.streams_max, app.streams.available_permits()));
         self.0.run_upkeep();
-        self.0.render()
+        let mut text = self.0.render();
+        if let Some(caller) = caller {
+            match tenants::render(app, caller).await {
+                Ok(own) => text.push_str(&own),
+                Err(error) => tracing::debug!(%error, "the invocations of tenants could not be counted"),
+            }
+        }
+        text
     }
 
     /// Folds raw samples into buckets, so that they do not pile up while nobody scrapes.

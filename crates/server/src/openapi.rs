@@ -1,12 +1,13 @@
 //! The API described for programs: OpenAPI 3.1, made from a table of operations and from the published types.
 //!
-//! The serverless runtime API is described in full. The rest is described by its addresses; `docs/api.md` tells about it. A test
-//! compares the table with the router, so that neither has what the other lacks.
+//! Lambda's API is not in it: AWS has described that. A test compares the table with the router, so that neither has what the other
+//! lacks.
 
 mod bodies;
 mod operations;
 mod parameters;
 mod schemas;
+mod v1;
 
 use std::sync::LazyLock;
 
@@ -52,9 +53,13 @@ fn build() -> Value {
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas::all(),
-            "responses": bodies::refusals(),
+            "responses": refusals(),
         },
     })
+}
+
+fn refusals() -> Map<String, Value> {
+    bodies::refusals().into_iter().chain(v1::refusals()).collect()
 }
 
 fn describe(operation: &Operation) -> Value {
@@ -66,13 +71,20 @@ fn describe(operation: &Operation) -> Value {
         Some(role) => told.insert("description".to_owned(), format!("Needs the role {role}.").into()),
         None => told.insert("security".to_owned(), json!([])),
     };
-    let parameters = parameters::of(operation);
+    let mut parameters = parameters::of(operation);
+    if !operation.is_serverless() {
+        parameters.extend(v1::parameters(operation));
+    }
     if !parameters.is_empty() {
         told.insert("parameters".to_owned(), parameters.into());
     }
-    if let Some(body) = bodies::request(operation) {
+    let (request, responses) = match operation.is_serverless() {
+        true => (bodies::request(operation), bodies::responses(operation)),
+        false => (v1::request(operation), v1::responses(operation)),
+    };
+    if let Some(body) = request {
         told.insert("requestBody".to_owned(), body);
     }
-    told.insert("responses".to_owned(), bodies::responses(operation));
+    told.insert("responses".to_owned(), responses);
     Value::Object(told)
 }

@@ -2,8 +2,8 @@
 
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
-use servo_model::RunId;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
+use servo_model::{RunId, SecurityContext};
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
@@ -54,9 +54,19 @@ impl Params {
     }
 }
 
-/// The run that a path names.
+/// The run that a path names. Handlers get it through `seen` alone, so that none forgets to ask.
 #[derive(Debug)]
-pub(crate) struct RunPath(pub RunId);
+pub(crate) struct RunPath(RunId);
+
+impl RunPath {
+    /// The run, unless it is kept from the caller: then it is answered like one that is not there.
+    pub(crate) async fn seen(self, app: &App, caller: &SecurityContext) -> Answer<RunId> {
+        if app.sight.hides(caller, &self.0).await? {
+            return Err(servo_store::Error::NotFound.into());
+        }
+        Ok(self.0)
+    }
+}
 
 impl FromRequestParts<App> for RunPath {
     type Rejection = ApiError;

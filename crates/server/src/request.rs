@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use servo_entrypoint::RuntimeErrorPayload;
-use servo_model::{TenantId, TraceContext, codes};
+use servo_model::{TenantId, TraceContext, codes, trace};
 use servo_runtime::{OpenSpan, SpanKind};
 
 use crate::app::App;
@@ -33,6 +33,8 @@ pub(crate) struct RequestInfo {
     pub correlation_id: String,
     /// Where it stands in a trace.
     pub trace: Option<TraceContext>,
+    /// What the caller's `tracestate` says besides; without a `traceparent` it means nothing.
+    pub trace_state: Option<String>,
 }
 
 /// Learns whose request it is, for its span.
@@ -51,14 +53,21 @@ impl RequestInfo {
         let request_id = engine.ids().event_id(engine.clock().now()).to_string();
         let given = headers.get(&CORRELATION_ID).and_then(|value| value.to_str().ok());
         let correlation_id = given.filter(|text| is_plain(text)).unwrap_or(&request_id).to_owned();
-        Self { request_id, correlation_id, trace: caller_of(headers) }
+        let (trace, trace_state) = caller_of(headers);
+        Self { request_id, correlation_id, trace, trace_state }
     }
 }
 
 /// The span that a request comes from, in either spelling.
-fn caller_of(headers: &HeaderMap) -> Option<TraceContext> {
+fn caller_of(headers: &HeaderMap) -> (Option<TraceContext>, Option<String>) {
     let read = |name: &str| headers.get(name).and_then(|value| TraceContext::parse(value.to_str().ok()?));
-    read("traceparent").or_else(|| read("x-amzn-trace-id"))
+    match read("traceparent") {
+        Some(caller) => {
+            let states = headers.get_all("tracestate").iter().filter_map(|value| value.to_str().ok());
+            (Some(caller), trace::state_from(states))
+        }
+        None => (read("x-amzn-trace-id"), None),
+    }
 }
 
 /// What has no span of its own: probes and files, and the calls of handlers, whose spans the runtime makes below their

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use servo_model::invocation::InvocationStatus;
 use servo_model::{TenantId, Timestamp};
+use servo_runtime::serverless::{Hidden, Sight};
 use servo_store::runs::RunQuery;
 use servo_store::{Scope, Store};
 use servo_wire::v1::{Series, SeriesPoint};
@@ -17,6 +18,8 @@ use crate::app::App;
 const POINTS_MAX: usize = 360;
 /// Tenants that are followed; the one that has been quiet for longest makes room.
 const TENANTS_MAX: usize = 50;
+/// Entrypoints of one user each that are counted apart, so that others' charts can do without them.
+const PRIVATE_MAX: usize = 100;
 /// Among so many of the newest runs it is looked for tenants that began something.
 const RUNS_LOOKED_AT: u32 = 200;
 
@@ -31,10 +34,15 @@ struct Ring {
     used: Timestamp,
 }
 
+type Counts = Vec<(InvocationStatus, u64)>;
+
 #[derive(Debug, Clone)]
 struct Point {
     at: Timestamp,
-    counts: Vec<(InvocationStatus, u64)>,
+    /// Of all the tenant's runs.
+    counts: Counts,
+    /// Of those that not everybody sees, by entrypoint.
+    private: Vec<(String, Counts)>,
     queue_age: Duration,
 }
 
@@ -57,6 +65,11 @@ impl Samples {
         rings.insert(tenant.clone(), Ring { points: VecDeque::new(), used: now });
     }
 
+    /// Those that are followed.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        self.lock().keys().cloned().collect()
+    }
+
     fn push(&self, tenant: &TenantId, point: Point) {
         if let Some(ring) = self.lock().get_mut(tenant) {
             if ring.points.len() >= POINTS_MAX {
@@ -66,18 +79,23 @@ impl Samples {
         }
     }
 
-    /// What was seen of a tenant. Who asks is followed.
-    pub(crate) fn of(&self, tenant: &TenantId, now: Timestamp, every: Duration) -> Series {
+    /// What was seen of a tenant, without what is hidden from who asks. Who asks is followed.
+    pub(crate) fn of(&self, tenant: &TenantId, hidden: &Hidden, now: Timestamp, every: Duration) -> Series {
         self.follow(tenant, now);
         let rings = self.lock();
-        let points = rings.get(tenant).map(|ring| ring.points.iter().map(Point::shown).collect());
+        let points = rings.get(tenant).map(|ring| ring.points.iter().map(|point| point.shown(hidden)).collect());
         Series { every_ms: millis(every), now, points: points.unwrap_or_default() }
     }
 }
 
 impl Point {
-    fn shown(&self) -> SeriesPoint {
-        let counts = self.counts.iter().map(|(status, count)| (status.as_str().to_owned(), *count));
+    fn shown(&self, hidden: &Hidden) -> SeriesPoint {
+        let kept_back = |asked: InvocationStatus| -> u64 {
+            let counts = self.private.iter().filter(|(id, _)| hidden.holds(id)).flat_map(|(_, counts)| counts);
+            counts.filter(|(status, _)| *status == asked).map(|(_, count)| count).sum()
+        };
+        let counts = self.counts.iter().map(|(status, count)| (*status, count.saturating_sub(kept_back(*status))));
+        let counts = counts.filter(|(_, count)| *count > 0).map(|(status, count)| (status.as_str().to_owned(), count));
         SeriesPoint { at: self.at, counts: counts.collect(), queue_age_ms: millis(self.queue_age) }
     }
 }
@@ -89,7 +107,7 @@ pub(crate) async fn run(app: App) {
     // The first runs of a new server are worth a chart, too.
     app.samples.follow(&TenantId::default_tenant(), engine.now());
     loop {
-        if let Err(error) = look(engine.store().as_ref(), &app.samples, engine.now()).await {
+        if let Err(error) = look(engine.store().as_ref(), &app.sight, &app.samples, engine.now()).await {
             tracing::debug!(%error, "a point of the series is missing");
         }
         tokio::select! {
@@ -100,14 +118,28 @@ pub(crate) async fn run(app: App) {
     }
 }
 
-async fn look(store: &dyn Store, samples: &Samples, now: Timestamp) -> Result<(), servo_store::Error> {
+async fn look(store: &dyn Store, sight: &Sight, samples: &Samples, now: Timestamp) -> Result<(), servo_store::Error> {
     let newest = RunQuery { limit: RUNS_LOOKED_AT, invocations: Some(true), ..RunQuery::default() };
     for row in store.list_runs(&Scope::System, &newest).await?.iter().rev() {
         samples.follow(&row.tenant, row.created_at);
     }
-    let tenants: Vec<_> = samples.lock().keys().cloned().collect();
-    for tenant in tenants {
-        let counts = store.count_by_visible(&tenant, None).await?;
+    for tenant in samples.tenants() {
+        let mut counts = store.count_by_visible(&tenant, None).await?;
+        let mut private = Vec::new();
+        for id in sight.private_ids(&tenant).await? {
+            let own = store.count_by_visible(&tenant, Some(&id)).await?;
+            if own.is_empty() {
+                continue;
+            }
+            if private.len() < PRIVATE_MAX {
+                private.push((id, own));
+                continue;
+            }
+            // Of any more it is not remembered whose they are, so they are in nobody's charts.
+            for (status, count) in own {
+                counts.iter_mut().filter(|total| total.0 == status).for_each(|total| total.1 -= count.min(total.1));
+            }
+        }
         let oldest = RunQuery {
             visible: vec![InvocationStatus::Queued],
             invocations: Some(true),
@@ -117,7 +149,7 @@ async fn look(store: &dyn Store, samples: &Samples, now: Timestamp) -> Result<()
         };
         let oldest = store.list_runs(&Scope::Tenant(tenant.clone()), &oldest).await?;
         let queue_age = oldest.first().map_or(Duration::ZERO, |row| now.since(row.created_at));
-        samples.push(&tenant, Point { at: now, counts, queue_age });
+        samples.push(&tenant, Point { at: now, counts, private, queue_age });
     }
     Ok(())
 }
@@ -136,7 +168,7 @@ mod tests {
 
     fn point(at: i64) -> Point {
         let counts = vec![(InvocationStatus::Queued, 3)];
-        Point { at: Timestamp::from_millis(at), counts, queue_age: Duration::from_secs(2) }
+        Point { at: Timestamp::from_millis(at), counts, private: Vec::new(), queue_age: Duration::from_secs(2) }
     }
 
     #[test]
@@ -144,15 +176,18 @@ mod tests {
         let samples = Samples::default();
         let now = Timestamp::from_millis(0);
         let every = Duration::from_secs(10);
-        assert!(samples.of(&tenant(1), now, every).points.is_empty());
+        assert!(samples.of(&tenant(1), &Hidden::default(), now, every).points.is_empty());
         for at in 0..400 {
             samples.push(&tenant(1), point(at));
         }
-        let series = samples.of(&tenant(1), now, every);
+        let series = samples.of(&tenant(1), &Hidden::default(), now, every);
         assert_eq!((series.points.len(), series.every_ms), (POINTS_MAX, 10_000));
         assert_eq!(series.points[0].at.as_millis(), 40);
         assert_eq!((series.points[0].counts["queued"], series.points[0].queue_age_ms), (3, 2_000));
-        assert!(samples.of(&tenant(2), now, every).points.is_empty(), "another tenant's is another's");
+        assert!(
+            samples.of(&tenant(2), &Hidden::default(), now, every).points.is_empty(),
+            "another tenant's is another's"
+        );
     }
 
     #[test]

@@ -58,9 +58,10 @@ impl Server {
         })
         .await
         .unwrap();
-        let platform = Platform::new(runtime.engine());
+        let serverless = Serverless::new(runtime.executions().clone(), Platform::new(runtime.engine()));
         let app = App::new(servo_server::Parts {
-            serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
+            sight: serverless.sight().clone(),
+            serverless: Arc::new(serverless),
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
             auth: service.auth(),

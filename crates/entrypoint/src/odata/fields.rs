@@ -1,13 +1,22 @@
-//! The fields that a query may name, per resource. None of them can be absent, so that every store agrees on what `ne` and
-//! `not` find.
+//! The fields that a query may name, per resource, with what may be asked of each: what is refused, what a refusal offers instead and
+//! what the lists must serve are this one table. None of them can be absent, so that every store agrees on what `ne` and `not` find.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// Compared by the bytes of its UTF-8.
     Text,
+    /// A text that is compared with `eq`, `ne` and `in` alone, as it is looked up.
+    Name,
     /// Compared with `eq`, `ne` and `in` alone, and only with these words.
     Word(&'static [&'static str]),
     Time,
+}
+
+impl FieldKind {
+    /// Whether `lt`, `le`, `gt` and `ge` mean something.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, FieldKind::Text | FieldKind::Time)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +52,15 @@ const fn text(name: &'static str) -> Field {
     Field { name, kind: FieldKind::Text, sortable: true }
 }
 
+/// The same field in a list that no index gives in its order.
+const fn unsorted(field: Field) -> Field {
+    Field { sortable: false, ..field }
+}
+
+const fn name(name: &'static str) -> Field {
+    Field { name, kind: FieldKind::Name, sortable: true }
+}
+
 const fn time(name: &'static str) -> Field {
     Field { name, kind: FieldKind::Time, sortable: true }
 }
@@ -68,13 +86,14 @@ pub const ENTRYPOINTS: Resource = Resource {
     id: "id",
 };
 
+/// Invocations have no `updated_at`: what changed when is in their timeline.
 pub const INVOCATIONS: Resource = Resource {
     name: "invocations",
     fields: &[
         text("invocation_id"),
         text("id"),
-        text("entrypoint_id"),
-        text("tenant_id"),
+        unsorted(name("entrypoint_id")),
+        unsorted(name("tenant_id")),
         word(
             "status",
             &[
@@ -89,10 +108,9 @@ pub const INVOCATIONS: Resource = Resource {
                 "dead_lettered",
             ],
         ),
-        word("mode", &["sync", "async"]),
-        text("correlation_id"),
+        unsorted(word("mode", &["sync", "async"])),
+        unsorted(text("correlation_id")),
         time("created_at"),
-        time("updated_at"),
     ],
     id: "invocation_id",
 };

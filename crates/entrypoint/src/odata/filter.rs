@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
                 format!("no operator `{operator}`; these exist: eq, ne, lt, le, gt, ge, in"),
             ));
         };
-        if compare.is_order() && matches!(field.kind, FieldKind::Word(_)) {
+        if compare.is_order() && !field.kind.is_ordered() {
             return Err(QueryError::new(at, format!("`{name}` has no order; use eq, ne or in")));
         }
         Ok(Filter::Compare { field, compare, value: self.literal(field)? })
@@ -224,8 +224,10 @@ impl<'a> Parser<'a> {
             (FieldKind::Word(words), Some(Token::Text(text))) if !words.contains(&text.as_str()) => {
                 Err(QueryError::new(at, format!("`{}` is one of: {}", field.name, words.join(", "))))
             }
-            (FieldKind::Word(_) | FieldKind::Text, Some(Token::Text(text))) => Ok(Literal::Text(text)),
-            (FieldKind::Word(_) | FieldKind::Text, _) => {
+            (FieldKind::Word(_) | FieldKind::Text | FieldKind::Name, Some(Token::Text(text))) => {
+                Ok(Literal::Text(text))
+            }
+            (FieldKind::Word(_) | FieldKind::Text | FieldKind::Name, _) => {
                 Err(QueryError::new(at, format!("`{}` takes a text in single quotes", field.name)))
             }
         }

@@ -65,6 +65,7 @@ pub(crate) fn context(tenant: &str, role: Role) -> SecurityContext {
         roles: vec![role],
         correlation_id: "c".to_owned(),
         trace: None,
+        trace_state: None,
     }
 }
 

@@ -8,7 +8,7 @@ use servo_model::event::ParentOperation;
 use servo_model::execution::{self, Operation};
 use servo_model::invocation::Failure;
 use servo_model::operation::{ErrorObject, OperationAction, OperationType, OperationUpdate};
-use servo_model::{RunState, RunStatus, TenantId, TraceContext};
+use servo_model::{RunState, RunStatus, TenantId, TraceContext, trace};
 use servo_store::Scope;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionState};
 
@@ -192,11 +192,10 @@ impl Executions {
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
             // What a handler does not say is known: the trace goes on.
-            let trace = match (&options.trace_id, span, &mut trace) {
-                (Some(given), ..) => Some(given.clone()),
-                (None, Some(span), _) => Some(span.traceparent()),
-                (None, None, Some(known)) => self.child_trace(known.as_deref()),
-                (None, None, none) => self.child_trace(none.insert(self.trace(token).await?).as_deref()),
+            let trace = match (&options.trace_id, &mut trace) {
+                (Some(given), _) => Some(given.clone()),
+                (None, Some(known)) => self.child_trace(known.as_deref(), span),
+                (None, none) => self.child_trace(none.insert(self.trace(token).await?).as_deref(), span),
             };
             if options.function_name.starts_with("gts.") {
                 let caller = match &mut caller {
@@ -247,11 +246,16 @@ impl Executions {
         Ok(self.engine.view(&Scope::Tenant(token.tenant.clone()), &token.run, trace).await?)
     }
 
-    /// Of an execution that another one starts: the same trace, from a span of its own. A text in no known form is passed on.
-    fn child_trace(&self, parent: Option<&str>) -> Option<String> {
+    /// Of an execution that another one starts: the same trace, from the span that starts it or from one of its own. A text in no known
+    /// form is passed on.
+    fn child_trace(&self, parent: Option<&str>, span: Option<TraceContext>) -> Option<String> {
+        let state = parent.and_then(trace::state_of);
+        if let Some(span) = span {
+            return Some(trace::with_state(span.traceparent(), state));
+        }
         let text = parent?;
         let child = TraceContext::parse(text).map(|context| context.child(self.engine.ids().span()));
-        Some(child.map_or_else(|| text.to_owned(), TraceContext::traceparent))
+        Some(child.map_or_else(|| text.to_owned(), |child| trace::with_state(child.traceparent(), state)))
     }
 
     /// The caller of a run calls on: what it starts is its own.

@@ -92,6 +92,11 @@ impl Executions {
         }
     }
 
+    /// The name of a function, however it is referred to. `None` if that is no reference to one of this place.
+    pub fn function_in(&self, function: &str) -> Option<FunctionName> {
+        FunctionName::parse(&self.reference(function, None).ok()?.name).ok()
+    }
+
     /// What a chained invoke may not name, in the published words.
     pub(super) fn check_target(&self, function: &str) -> Result<(), Refused> {
         // A name has at most 256 characters; of a longer one no more is shown.

@@ -1,15 +1,18 @@
 //! Executions as people look at them: one, or those of a function.
 
 use serde::{Deserialize, Serialize};
+use servo_model::limits::PLANS_PER_QUERY_MAX;
 use servo_model::operation::ExecutionStatus;
+use servo_model::trace::parent_of;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
-use servo_store::RunRow;
 use servo_store::runs::RunQuery;
+use servo_store::{RunRow, Scope};
 use servo_wire::lambda::{DurableConfig, ExecutionSummary, GetExecutionResponse, ListExecutionsResponse, TraceHeader};
 
 use super::seal::Purpose;
 use super::state::page_items;
 use super::{Executions, Refused};
+use crate::engine::Error;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageQuery<'a> {
@@ -25,6 +28,9 @@ pub struct ListQuery {
     pub statuses: Vec<ExecutionStatus>,
     pub started_after: Option<Timestamp>,
     pub started_before: Option<Timestamp>,
+    /// Registrations of entrypoints that refer to the function: what they have started are executions of it, too, and have their own
+    /// ids as names.
+    pub entrypoints: Vec<String>,
 }
 
 /// Where a list goes on, bound to what was asked.
@@ -59,7 +65,7 @@ impl Executions {
             input_payload: start.input.clone().filter(|_| with_data),
             result: ended.and_then(|ended| ended.result.clone()).filter(|_| with_data),
             error: ended.and_then(|ended| ended.error.clone()).filter(|_| with_data),
-            trace_header: start.trace.clone().map(|trace| TraceHeader { trace_id: Some(trace) }),
+            trace_header: start.trace.as_deref().map(|text| TraceHeader { trace_id: Some(parent_of(text).to_owned()) }),
             execution_data_included: with_data,
             durable_config: Some(DurableConfig {
                 execution_timeout: Some(start.timeout_seconds),
@@ -80,7 +86,9 @@ impl Executions {
         let function = self.resolve(tenant, function, query.qualifier.as_deref()).await?;
         let version = qualifier.as_ref().map(|_| function.version.to_string());
         let items = page_items(page.max_items)?;
-        let asked = format!("{}|{qualifier:?}|{query:?}|{}", function.name, page.reverse);
+        // An entrypoint that comes while somebody turns pages does not end the list.
+        let plain = ListQuery { entrypoints: Vec::new(), ..query.clone() };
+        let asked = format!("{}|{qualifier:?}|{plain:?}|{}", function.name, page.reverse);
         let after = match page.marker.filter(|marker| !marker.is_empty()) {
             None => None,
             Some(text) => {
@@ -92,20 +100,29 @@ impl Executions {
         let runs = RunQuery {
             outcome: (!query.statuses.is_empty())
                 .then(|| query.statuses.iter().map(|status| outcome(*status)).collect()),
-            plan_id: Some(function.name.to_string()),
-            plan_version: version,
             created_from: query.started_after,
             created_until: query.started_before,
-            name: query.name.clone(),
             oldest_first: page.reverse,
             after,
             limit: u32::try_from(items).unwrap_or(u32::MAX),
             ..RunQuery::default()
         };
-        let rows = self.engine.store().list_runs(&Self::scope(tenant), &runs).await?;
+        let own = RunQuery {
+            plan_id: Some(function.name.to_string()),
+            plan_version: version.clone(),
+            name: query.name.clone(),
+            ..runs.clone()
+        };
+        let scope = Self::scope(tenant);
+        let mut rows = self.engine.store().list_runs(&scope, &own).await?;
+        rows.extend(self.rows_of_entrypoints(&scope, query, &runs).await?);
+        runs.sort(&mut rows);
+        rows.truncate(items);
         let next = rows.last().filter(|_| rows.len() == items).map(|row| row.run_id.clone());
-        // A plan may be called like the function; only executions have names.
-        let found = rows.iter().filter_map(|row| Some(self.summary(row, row.name.as_deref()?))).collect();
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            found.extend(self.summary(&scope, row, version.as_deref()).await?);
+        }
         let next_marker = next.map(|after| {
             let marker = ListMarker { tenant: tenant.clone(), asked, after };
             self.seal.close(Purpose::Marker, self.engine.ids().nonce(), &marker)
@@ -113,15 +130,61 @@ impl Executions {
         Ok(ListExecutionsResponse { durable_executions: found, next_marker })
     }
 
-    fn summary(&self, row: &RunRow, name: &str) -> ExecutionSummary {
-        ExecutionSummary {
-            durable_execution_arn: self.place.execution_arn(&row.plan_id, &row.plan_version, name, row.run_id.as_str()),
-            durable_execution_name: name.to_owned(),
-            function_arn: self.place.function_arn(&row.plan_id, &row.plan_version),
+    /// Of each plan the store reads no more than a page, from an index.
+    async fn rows_of_entrypoints(
+        &self,
+        scope: &Scope,
+        query: &ListQuery,
+        runs: &RunQuery,
+    ) -> Result<Vec<RunRow>, servo_store::Error> {
+        let store = self.engine.store();
+        let Some(name) = &query.name else {
+            let mut rows = Vec::new();
+            for plans in query.entrypoints.chunks(PLANS_PER_QUERY_MAX) {
+                let theirs = RunQuery { invocations: Some(true), plan_ids: plans.to_vec(), ..runs.clone() };
+                rows.extend(store.list_runs(scope, &theirs).await?);
+            }
+            return Ok(rows);
+        };
+        // Called by its id.
+        let Ok(run_id) = RunId::parse(name) else { return Ok(Vec::new()) };
+        let found = store.get_run(scope, &run_id).await?.filter(|row| {
+            let is_theirs = row.invocation && query.entrypoints.contains(&row.plan_id);
+            is_theirs && runs.matches(row) && runs.is_ahead(row)
+        });
+        Ok(found.into_iter().collect())
+    }
+
+    /// `None` for what is no execution of the version, or has gone meanwhile.
+    async fn summary(
+        &self,
+        scope: &Scope,
+        row: &RunRow,
+        version: Option<&str>,
+    ) -> Result<Option<ExecutionSummary>, Refused> {
+        let named = if row.invocation {
+            // The row names the entrypoint; which function it ran, in which version, its start says.
+            let look = |state: &RunState| {
+                let start = &state.execution.as_ref()?.head.start;
+                Some((start.function.clone(), start.version.clone(), start.name.clone()))
+            };
+            match self.engine.view(scope, &row.run_id, look).await {
+                Ok(named) => named.filter(|(_, own, _)| version.is_none_or(|asked| asked == own)),
+                Err(Error::Store(servo_store::Error::NotFound) | Error::Quarantined(_)) => None,
+                Err(error) => return Err(error.into()),
+            }
+        } else {
+            // A plan may be called like the function; only executions have names.
+            row.name.clone().map(|name| (row.plan_id.clone(), row.plan_version.clone(), name))
+        };
+        Ok(named.map(|(function, version, name)| ExecutionSummary {
+            durable_execution_arn: self.place.execution_arn(&function, &version, &name, row.run_id.as_str()),
+            durable_execution_name: name,
+            function_arn: self.place.function_arn(&function, &version),
             status: status_of(row),
             start_timestamp: row.created_at.into(),
             end_timestamp: row.finished_at.map(Into::into),
-        }
+        }))
     }
 }
 

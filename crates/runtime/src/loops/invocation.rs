@@ -18,7 +18,7 @@ use servo_model::execution::Execution;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::invocation::{Checkpointing, EntrypointKind};
 use servo_model::operation::ErrorObject;
-use servo_model::{RunState, RunStatus};
+use servo_model::{RunState, RunStatus, trace};
 use servo_store::error::Retry;
 use servo_store::{DispatchRow, Fence, Scope};
 use servo_wire::lambda::{DurableExecutionInvocationOutput, InvocationStatus};
@@ -175,7 +175,8 @@ impl Invocation {
     pub(super) async fn go_on(&self, request_id: &str, prepared: Prepared) {
         let mut span = self.span(request_id, &prepared);
         // What the handler does is below the span of its invocation.
-        let trace = span.as_ref().map(|span| span.context().traceparent());
+        let state = prepared.trace.as_deref().and_then(trace::state_of);
+        let trace = span.as_ref().map(|span| trace::with_state(span.context().traceparent(), state));
         let prepared = Prepared { trace: trace.or(prepared.trace), ..prepared };
         let Some((answer, used)) = self.call(request_id, prepared).await else {
             span.iter_mut().for_each(|span| span.set("servo.invocation.outcome", "abandoned"));

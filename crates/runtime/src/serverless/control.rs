@@ -4,12 +4,12 @@ use servo_entrypoint::{
     InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus, ValidationError,
     ValidationIssue, control, errors,
 };
-use servo_machine::{Command, Refusal, Signal, SignalKind};
+use servo_machine::{Command, Signal, SignalKind};
 use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
 
 use super::record::record;
 use super::start::Checked;
-use super::{Answer, Serverless, engine_error, no_invocation};
+use super::{Answer, Serverless, engine_error, no_invocation, refusal};
 use crate::engine::{Error, Order};
 
 /// A message has at most so many bytes.
@@ -108,7 +108,9 @@ impl Serverless {
         }
         let loaded = self.entrypoints().current(entrypoint).await.map_err(super::store_error)?;
         let loaded = self.seen(ctx, loaded).await;
-        let loaded = loaded.ok_or_else(|| errors::not_active("the entrypoint is not there any more"))?;
+        let loaded = loaded.ok_or_else(|| {
+            errors::not_active("the entrypoint is not there any more; what it started stays as it is")
+        })?;
         loaded.check_callable()?;
         let mode = loaded.entrypoint.definition.traits.default_invocation;
         Ok(Checked { loaded, mode, params: String::new(), policy })
@@ -143,17 +145,19 @@ impl Serverless {
         signal_id: SignalId,
         kind: SignalKind,
     ) -> Answer<InvocationRecord> {
+        let asked = kind.clone();
         let signal = Signal { signal_id, kind, by: ctx.subject.clone(), reason: None, denied: None };
         let order = Order::new(Self::scope(ctx), run_id.clone(), Command::Signal(signal), "engine");
-        let outcome = self.engine().execute_with(order, record).await;
-        let outcome = outcome.map_err(|error| match error {
-            Error::Refused(Refusal::NoStep(step)) => errors::not_found(format!("no step `{step}` in this invocation")),
-            other => engine_error(other),
-        })?;
-        if let Some(refusal) = outcome.refusal {
-            return Err(errors::conflict(refusal.to_string()));
+        let (refusal, record) = match self.engine().execute_with(order, record).await {
+            Ok(outcome) => (outcome.refusal, outcome.view.ok_or_else(no_invocation)?),
+            // It changed since it was looked at, and is told about as it is now.
+            Err(Error::Refused(refusal)) => (Some(refusal), self.read(&Self::scope(ctx), run_id).await?),
+            Err(other) => return Err(engine_error(other)),
+        };
+        match refusal {
+            Some(refusal) => Err(refusal::refused(&refusal, &asked, record.status)),
+            None => Ok(record),
         }
-        outcome.view.ok_or_else(no_invocation)
     }
 
     pub(super) async fn message(

@@ -184,7 +184,8 @@ impl Serverless {
         let order = if by_status { RunOrder::Visible { after: status } } else { RunOrder::RunId };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
         // Whoever names an entrypoint has been checked to see it.
-        let hidden = if query.plan_ids.is_empty() { self.hidden(ctx).await? } else { Hidden::default() };
+        let hidden = if query.plan_ids.is_empty() { self.sight.hidden(ctx).await } else { Ok(Hidden::default()) };
+        let hidden = hidden.map_err(store_error)?;
         let query = RunQuery { filter: hidden.narrow(query.filter), ..query };
         let query = RunQuery { order, oldest_first: ascending != back, after, limit: limit + 1, ..query };
         let mut rows = self.engine().store().list_runs(&Self::scope(ctx), &query).await.map_err(store_error)?;
@@ -372,8 +373,9 @@ fn sorting(order: Option<&OrderBy>) -> Answer<Sorting> {
     if is_served {
         return Ok(Sorting { by_status, ascending: first.direction == Direction::Asc });
     }
+    // Each field has an order of its own; this is about their combination.
     Err(errors::bad_request(
-        "invocations are ordered by `created_at` or `invocation_id`, or by `status` and then one of these in the same direction",
+        "$orderby: behind `status` comes `created_at` or `invocation_id` in the same direction, such as `status asc,created_at asc`",
     ))
 }
 

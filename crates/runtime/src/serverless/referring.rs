@@ -3,13 +3,13 @@
 use servo_entrypoint::DefinitionStatus;
 use servo_entrypoint::ImplementationPayload;
 use servo_model::function::FunctionRef;
-use servo_model::{AliasName, FunctionName, TenantId};
+use servo_model::{AliasName, FunctionName, SecurityContext, TenantId};
 use servo_store::Scope;
-use servo_store::entrypoints::{EntrypointOrder, EntrypointQuery, EntrypointRow, OWNER_USER};
+use servo_store::entrypoints::{EntrypointOrder, EntrypointQuery, EntrypointRow};
 
-use super::LAMBDA;
+use super::visible::begun;
+use super::{LAMBDA, Sight};
 use crate::entrypoints::entrypoint_of;
-use crate::executions::Executions;
 
 /// Entrypoints that are read together.
 const PAGE: u32 = 200;
@@ -24,36 +24,65 @@ pub struct Referring {
     pub named: Vec<String>,
 }
 
-impl Executions {
-    /// Those that refer to a function of the tenant; with an alias, those that refer to the alias.
+impl Sight {
+    /// Those that refer to a function of the caller's tenant; with an alias, those that refer to the alias.
     pub async fn referring(
         &self,
-        tenant: &TenantId,
-        subject: &str,
+        ctx: &SecurityContext,
         function: &FunctionName,
         alias: Option<&AliasName>,
     ) -> Result<Referring, servo_store::Error> {
         let callable = [DefinitionStatus::Active, DefinitionStatus::Deprecated];
+        let mut found = Referring::default();
+        for row in self.rows_referring(&ctx.tenant, &callable, function, alias).await? {
+            found.count += 1;
+            if found.named.len() < NAMED_MAX
+                && let Some(row) = self.shown(ctx, row).await?
+            {
+                found.named.push(row.address);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ids of those that the caller sees and that may have runs. What they have started are executions of the function, too.
+    pub async fn ids_referring(
+        &self,
+        ctx: &SecurityContext,
+        function: &FunctionName,
+    ) -> Result<Vec<String>, servo_store::Error> {
+        let mut ids = Vec::new();
+        for row in self.rows_referring(&ctx.tenant, &begun(), function, None).await? {
+            ids.extend(self.shown(ctx, row).await?.map(|row| row.id));
+        }
+        Ok(ids)
+    }
+
+    async fn rows_referring(
+        &self,
+        tenant: &TenantId,
+        statuses: &[DefinitionStatus],
+        function: &FunctionName,
+        alias: Option<&AliasName>,
+    ) -> Result<Vec<EntrypointRow>, servo_store::Error> {
         let mut query = EntrypointQuery {
             adapter: Some(LAMBDA.to_owned()),
-            statuses: callable.map(|status| status.as_str().to_owned()).to_vec(),
+            statuses: statuses.iter().map(|status| status.as_str().to_owned()).collect(),
             order: EntrypointOrder::Created,
             limit: PAGE,
             ..EntrypointQuery::default()
         };
-        let mut found = Referring::default();
+        let (store, scope) = (self.executions.engine().store(), Scope::Tenant(tenant.clone()));
+        let mut found = Vec::new();
         loop {
             // As many as the tenant's quota of definitions allows.
-            let rows = self.engine().store().list_entrypoints(&Scope::Tenant(tenant.clone()), &query).await?;
+            let rows = store.list_entrypoints(&scope, &query).await?;
             let Some(last) = rows.last() else { return Ok(found) };
             query.after = Some(query.order.key(last));
-            for row in rows.iter().filter(|row| row.tenant == *tenant) {
-                if refers(row, function, alias)? {
-                    found.count += 1;
-                    let is_seen = row.owner_type != OWNER_USER || row.owner_id == subject;
-                    if is_seen && found.named.len() < NAMED_MAX {
-                        found.named.push(row.address.clone());
-                    }
+            for row in rows {
+                // What the platform provides refers to functions of its own tenant.
+                if row.tenant == *tenant && refers(&row, function, alias)? {
+                    found.push(row);
                 }
             }
         }
@@ -61,6 +90,10 @@ impl Executions {
 }
 
 fn refers(row: &EntrypointRow, function: &FunctionName, alias: Option<&AliasName>) -> Result<bool, servo_store::Error> {
+    // Most refer to another one, which is seen without reading all of the definition.
+    if !row.document.contains(function.as_str()) {
+        return Ok(false);
+    }
     let entrypoint = entrypoint_of(row)?;
     let ImplementationPayload::AdapterRef { definition_id } = &entrypoint.definition.implementation.payload else {
         return Ok(false);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use servo_entrypoint::access::{self, Access};
+use servo_entrypoint::access::Access;
 use servo_entrypoint::validate::{Handler, Lookup, Outline};
 use servo_entrypoint::{
-    Entrypoint, EntrypointStatusAction, OwnerRef, OwnerType, RuntimeErrorPayload, Validated, Validation,
-    ValidationError, ValidationIssue, errors, status,
+    Entrypoint, EntrypointStatusAction, OwnerType, RuntimeErrorPayload, Validated, Validation, ValidationError,
+    ValidationIssue, errors, status,
 };
 use servo_model::{Permission, SecurityContext, TenantId};
 use servo_store::Scope;
@@ -34,21 +34,14 @@ impl Lookup for Known {
 }
 
 impl Serverless {
-    /// By its owner, or by what the access control shares beyond that.
-    async fn is_allowed(&self, ctx: &SecurityContext, access: Access, address: &str, owner: &OwnerRef) -> bool {
-        access::is_allowed(self.platform.access.as_ref(), ctx, access, address, owner).await
-    }
-
     /// The same entrypoint, if the caller may see it.
     pub(super) async fn seen(&self, ctx: &SecurityContext, found: Option<Arc<Loaded>>) -> Option<Arc<Loaded>> {
-        let loaded = found?;
-        self.is_allowed(ctx, Access::See, &loaded.entrypoint.entrypoint_id, &loaded.owner).await.then_some(loaded)
+        self.sight.seen(ctx, found).await
     }
 
     /// The same row, if the caller may see it.
     pub(super) async fn shown(&self, ctx: &SecurityContext, row: EntrypointRow) -> Answer<Option<EntrypointRow>> {
-        let owner = owner_of(&row).map_err(store_error)?;
-        Ok(self.is_allowed(ctx, Access::See, &row.address, &owner).await.then_some(row))
+        self.sight.shown(ctx, row).await.map_err(store_error)
     }
 
     pub(super) async fn validate(
@@ -179,7 +172,7 @@ impl Serverless {
     /// Changes belong to the owner; the platform's entrypoints to the platform.
     async fn may_change(&self, ctx: &SecurityContext, row: &EntrypointRow) -> Answer<()> {
         let owner = owner_of(row).map_err(store_error)?;
-        if self.is_allowed(ctx, Access::Change, &row.address, &owner).await {
+        if self.sight.is_allowed(ctx, Access::Change, &row.address, &owner).await {
             return Ok(());
         }
         Err(errors::forbidden(match owner.owner_type {

@@ -12,7 +12,7 @@ use servo_entrypoint::{
     InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
     errors,
 };
-use servo_model::{Permission, RunId, RunState, SecurityContext, TraceContext};
+use servo_model::{Permission, RunId, RunState, SecurityContext, trace};
 use servo_store::Scope;
 
 use super::record::{is_settled, record};
@@ -95,7 +95,9 @@ impl Serverless {
     pub(super) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Answer<()> {
         let Some(rate) = &loaded.entrypoint.definition.traits.rate_limit else { return Ok(()) };
         let Some(limiter) = self.platform.limiters.find(&rate.strategy) else {
-            return Err(errors::internal("the entrypoint's rate limiter is not there any more"));
+            return Err(errors::internal(
+                "the entrypoint's rate limiter is not there any more; register its next version with another one",
+            ));
         };
         match limiter.check(ctx, &loaded.entrypoint.entrypoint_id, &rate.config).await {
             RateLimitDecision::Allow => Ok(()),
@@ -117,7 +119,9 @@ impl Serverless {
             self.quotas.counted(&ctx.tenant, busy, now);
             return Ok(());
         }
-        let failure = errors::quota_exceeded(format!("{busy} runs of the tenant are under way, and {most} may be"));
+        let failure = errors::quota_exceeded(format!(
+            "{busy} invocations of the tenant are under way, and {most} may be; try again when one has ended"
+        ));
         Err(errors::with_wait(failure, 1))
     }
 
@@ -179,12 +183,16 @@ impl Serverless {
             parent: None,
             compensates: None,
             replay_of,
-            trace: ctx.trace.map(TraceContext::traceparent),
+            trace: ctx.trace.map(|own| trace::with_state(own.traceparent(), ctx.trace_state.as_deref())),
         };
         let start = self.executions.begin(begin).await.map_err(failure_of)?;
         let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {
             Error::RequestMismatch => {
-                let issue = ValidationIssue::new("idempotency_mismatch", "$.params", "another start has this key");
+                let issue = ValidationIssue::new(
+                    "idempotency_mismatch",
+                    "$.params",
+                    "another start used this Idempotency-Key with other params; take a new key",
+                );
                 ValidationError::new(vec![issue]).into()
             }
             other => engine_error(other),

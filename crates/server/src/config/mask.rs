@@ -6,7 +6,8 @@ use super::Config;
 
 const MASK: &str = "***";
 
-pub(super) fn print(config: &Config) -> String {
+/// All of it, with secrets replaced.
+pub(super) fn masked(config: &Config) -> Table {
     let mut table = Table::try_from(config).expect("a configuration of strings, numbers and lists serialises");
     for (section, key) in [("store", "url"), ("bus", "nats_url"), ("telemetry", "otlp_endpoint")] {
         let url = table.get_mut(section).and_then(Value::as_table_mut).and_then(|section| section.get_mut(key));
@@ -23,7 +24,7 @@ pub(super) fn print(config: &Config) -> String {
     for key in keys.into_iter().flatten().filter_map(Value::as_table_mut) {
         key.insert("secret".to_owned(), Value::String(MASK.to_owned()));
     }
-    toml::to_string_pretty(&table).expect("a table prints")
+    table
 }
 
 /// Hides the password of `scheme://user:password@host/…?password=…`.

@@ -96,9 +96,11 @@ fn secrets_are_masked_when_printed() {
          [[auth.access_keys]]\nid = \"AKIDEXAMPLE000000\"\nsecret = \"correct horse battery staple\"\ntenant = \"acme\"\n\
          roles = [\"operator\"]\n"
     );
-    let printed = load(&text, &[]).unwrap().print();
-    for secret in ["hunter2", "swordfish", "correct horse", &digest.to_string()] {
-        assert!(!printed.contains(secret), "{printed}");
+    let config = load(&text, &[]).unwrap();
+    for printed in [config.print(), config.print_json().to_string()] {
+        for secret in ["hunter2", "swordfish", "correct horse", &digest.to_string()] {
+            assert!(!printed.contains(secret), "{printed}");
+        }
+        assert!(printed.contains("postgres://servo:***@db/servo"), "{printed}");
     }
-    assert!(printed.contains("postgres://servo:***@db/servo"), "{printed}");
 }

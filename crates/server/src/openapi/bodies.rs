@@ -1,4 +1,4 @@
-//! What operations are sent and what they answer.
+//! What the operations of the serverless runtime API are sent and what they answer.
 
 use serde_json::{Map, Value, json};
 use servo_entrypoint::{EntrypointStatusAction, InvocationControlAction};
@@ -112,10 +112,7 @@ pub(super) fn responses(operation: &Operation) -> Value {
         }
         "listTypes" => put("200", "All of them.", list("Type")),
         "getType" => put("200", "The schema.", Some(content("application/schema+json", json!({"type": "object"})))),
-        _ => {
-            put("default", "See docs/api.md.", None);
-            refused.clear();
-        }
+        _ => refused.clear(),
     }
     for status in refused {
         all.insert(status.to_string(), json!({"$ref": format!("#/components/responses/Refused{status}")}));
@@ -124,7 +121,7 @@ pub(super) fn responses(operation: &Operation) -> Value {
 }
 
 /// The refusals of the serverless runtime API.
-pub(super) fn refusals() -> Value {
+pub(super) fn refusals() -> Map<String, Value> {
     let rows = [
         (400, "The request cannot be read: its body, a parameter, a cursor, a header."),
         (401, "Credentials are missing or wrong."),
@@ -141,5 +138,5 @@ pub(super) fn refusals() -> Value {
         let schema = reference(if status == 422 { "ValidationProblem" } else { "Problem" });
         (format!("Refused{status}"), json!({"description": description, "content": content(PROBLEM, schema)}))
     };
-    Value::Object(rows.map(of).into_iter().collect())
+    rows.map(of).into_iter().collect()
 }

@@ -84,7 +84,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
 ];
 
 impl Operation {
-    /// Described in full.
+    /// Of the serverless runtime API, which has its own documents and refusals.
     pub(super) fn is_serverless(&self) -> bool {
         matches!(self.tag, "entrypoints" | "invocations" | "types")
     }

@@ -63,7 +63,7 @@ fn path(operation: &Operation, name: &str) -> Value {
         "entrypoints" => "The opaque id of the registration, such as `ep_…`.",
         "invocations" => "The id of the invocation, such as `inv_…`.",
         "types" => "The GTS id of the type.",
-        _ => "",
+        _ => super::v1::part(operation, name),
     };
     json!({"name": name, "in": "path", "required": true, "description": description, "schema": {"type": "string", "minLength": 1}})
 }
@@ -105,11 +105,11 @@ fn whose() -> Vec<Value> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "callers write the schema in place")]
-fn query(name: &str, description: &str, schema: Value) -> Value {
+pub(super) fn query(name: &str, description: &str, schema: Value) -> Value {
     json!({"name": name, "in": "query", "description": description, "schema": schema})
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "callers write the schema in place")]
-fn header(name: &str, description: &str, schema: Value) -> Value {
+pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
     json!({"name": name, "in": "header", "description": description, "schema": schema})
 }

@@ -28,7 +28,7 @@ pub(super) fn all() -> Value {
         refer(&mut schema);
         all.insert(name_of(id), schema);
     }
-    for (name, schema) in own() {
+    for (name, schema) in own().into_iter().chain(super::v1::schemas()) {
         all.insert(name.to_owned(), schema);
     }
     Value::Object(all)

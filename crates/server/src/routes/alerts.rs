@@ -20,6 +20,15 @@ pub(crate) async fn list(
     let limit = params.limit()?;
     params.done()?;
     let scope = if principal.allows(Role::PlatformAdmin) { Scope::System } else { scope(&principal) };
-    let items = app.runtime.engine().store().alerts(&scope, limit).await?;
+    let mut items = Vec::new();
+    for alert in app.runtime.engine().store().alerts(&scope, limit).await? {
+        let is_hidden = match &alert.run_id {
+            Some(run_id) => app.sight.hides(&principal, run_id).await?,
+            None => false,
+        };
+        if !is_hidden {
+            items.push(alert);
+        }
+    }
     Ok(Body(AlertList { items }))
 }

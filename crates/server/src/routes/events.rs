@@ -27,7 +27,7 @@ use crate::sse;
 pub(crate) async fn read(
     State(app): State<App>,
     Viewer(principal): Viewer,
-    RunPath(run_id): RunPath,
+    run: RunPath,
     headers: HeaderMap,
     mut params: Params,
     parts: Parts,
@@ -35,6 +35,7 @@ pub(crate) async fn read(
     let after = params.number("after")?.unwrap_or(0);
     let limit = params.limit()?;
     params.done()?;
+    let run_id = run.seen(&app, &principal).await?;
     let scope = scope(&principal);
     if wants_stream(&headers) {
         expect_run(&app, &principal, &run_id).await?;

@@ -141,8 +141,7 @@ pub(crate) async fn version(
 
 /// Only what no entrypoint that can be called refers to: its starts would fail from then on.
 async fn expect_unneeded(app: &App, principal: &Caller, name: &FunctionName, alias: Option<&AliasName>) -> Answer<()> {
-    let (tenant, subject) = (&principal.tenant, &principal.subject);
-    let found = app.runtime.executions().referring(tenant, subject, name, alias).await?;
+    let found = app.sight.referring(principal, name, alias).await?;
     if found.count == 0 {
         return Ok(());
     }
@@ -227,9 +226,10 @@ pub(crate) async fn remove_alias(
 pub(crate) async fn logs(
     State(app): State<App>,
     Operator(principal): Operator,
-    RunPath(run): RunPath,
+    run: RunPath,
     mut params: Params,
 ) -> Answer<Body<LineList>> {
+    let run = run.seen(&app, &principal).await?;
     let (after, limit) = (params.number("after")?.unwrap_or(0), params.limit()?);
     params.done()?;
     let lines = app.runtime.engine().store().read_lines(&scope(&principal), &run, after, limit).await?;

@@ -10,6 +10,7 @@ use servo_model::plan::TriggerSource;
 use servo_model::snapshot::BlockedBy;
 use servo_model::{Invalid, PlanId, RunContext, RunSnapshot, SecurityContext};
 use servo_runtime::engine::StartRequest;
+use servo_runtime::serverless::Hidden;
 use servo_store::RunRow;
 use servo_store::runs::RunQuery;
 use servo_wire::v1::{RunItem, RunList, StartRunRequest, StartedRun};
@@ -65,11 +66,8 @@ async fn start_request(app: &App, principal: &SecurityContext, request: StartRun
     })
 }
 
-pub(crate) async fn show(
-    State(app): State<App>,
-    Viewer(principal): Viewer,
-    RunPath(run_id): RunPath,
-) -> Answer<Body<RunSnapshot>> {
+pub(crate) async fn show(State(app): State<App>, Viewer(principal): Viewer, run: RunPath) -> Answer<Body<RunSnapshot>> {
+    let run_id = run.seen(&app, &principal).await?;
     let mut snapshot = app.runtime.engine().snapshot(&scope(&principal), &run_id).await?;
     if let Some(worker) = app.host.awaited_worker(&principal.tenant, &run_id) {
         snapshot.blocked_by.push(BlockedBy { name: Some(worker.clone()), ..BlockedBy::cause("worker", None) });
@@ -93,10 +91,17 @@ pub(crate) async fn list(
     let after = cursor.map(|cursor| app.cursors.open(binding, &cursor)).transpose()?;
     // One more than asked for says whether there is another page.
     let plan = plan_id.as_ref().map(|plan| plan.as_str().to_owned());
+    let hidden = match &plan {
+        // Of one plan all runs are hidden, or none.
+        Some(plan) if app.sight.hides_runs_of(&principal, plan).await? => return Ok(Body(RunList::default())),
+        Some(_) => Hidden::default(),
+        None => app.sight.hidden(&principal).await?,
+    };
     let query = RunQuery {
         visible: visible.into_iter().collect(),
         plan_id: plan,
         after,
+        filter: hidden.narrow(None),
         limit: limit + 1,
         ..RunQuery::default()
     };
@@ -104,6 +109,7 @@ pub(crate) async fn list(
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next_cursor = rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &last.run_id));
+    rows.retain(|row| !hidden.holds(&row.plan_id));
     Ok(Body(RunList { items: rows.into_iter().map(item).collect(), next_cursor }))
 }
 

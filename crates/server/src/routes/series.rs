@@ -11,6 +11,7 @@ use crate::params::Params;
 
 pub(crate) async fn read(State(app): State<App>, Viewer(principal): Viewer, params: Params) -> Answer<Body<Series>> {
     params.done()?;
+    let hidden = app.sight.hidden(&principal).await?;
     let now = app.runtime.engine().now();
-    Ok(Body(app.samples.of(&principal.tenant, now, app.config.series_every())))
+    Ok(Body(app.samples.of(&principal.tenant, &hidden, now, app.config.series_every())))
 }

@@ -20,10 +20,11 @@ use crate::params::RunPath;
 pub(crate) async fn send(
     State(app): State<App>,
     Viewer(principal): Viewer,
-    RunPath(run_id): RunPath,
+    run: RunPath,
     Json(request): Json<SignalRequest>,
 ) -> Answer<Body<SignalAnswer>> {
     let kind = kind_of(&request)?;
+    let run_id = run.seen(&app, &principal).await?;
     let denied = (!principal.allows(Role::Operator)).then(|| needs(Role::Operator));
     let signal = Signal {
         signal_id: request.signal_id.clone(),

@@ -23,11 +23,8 @@ use crate::params::RunPath;
 const FILE_DEPTH_MAX: usize = JSON_DEPTH_MAX + 4;
 
 /// With payloads, without which a file would be no copy of the run: so for operators, who may read them.
-pub(crate) async fn export(
-    State(app): State<App>,
-    Operator(principal): Operator,
-    RunPath(run_id): RunPath,
-) -> Answer<Response> {
+pub(crate) async fn export(State(app): State<App>, Operator(principal): Operator, run: RunPath) -> Answer<Response> {
+    let run_id = run.seen(&app, &principal).await?;
     let file = app.runtime.engine().export(&scope(&principal), &run_id).await?;
     let disposition = [(CONTENT_DISPOSITION, format!("attachment; filename=\"{run_id}.run.json\""))];
     Ok((disposition, Body(file)).into_response())
@@ -50,18 +47,16 @@ pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, requ
 pub(crate) async fn terminate(
     State(app): State<App>,
     Operator(principal): Operator,
-    RunPath(run_id): RunPath,
+    run: RunPath,
     Json(request): Json<TerminateRequest>,
 ) -> Answer<Body<RunRef>> {
+    let run_id = run.seen(&app, &principal).await?;
     app.runtime.engine().terminate(&scope(&principal), &run_id, &principal.subject, &request.reason).await?;
     Ok(Body(RunRef { run_id }))
 }
 
-pub(crate) async fn delete(
-    State(app): State<App>,
-    Admin(principal): Admin,
-    RunPath(run_id): RunPath,
-) -> Answer<StatusCode> {
+pub(crate) async fn delete(State(app): State<App>, Admin(principal): Admin, run: RunPath) -> Answer<StatusCode> {
+    let run_id = run.seen(&app, &principal).await?;
     app.runtime.engine().delete(&scope(&principal), &run_id, &principal.subject).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -108,12 +108,14 @@ impl Server {
         .unwrap();
         let mut platform = Platform::new(runtime.engine());
         (options.platform)(&mut platform);
+        let serverless = Serverless::new(runtime.executions().clone(), platform);
         let shutdown = Shutdown::default();
         let bytes_max = options.runtime.limits.request_body_bytes_max;
         let app = App::new(servo_server::Parts {
             host: Arc::new(servo_server::host::NoHost),
             runtime: runtime.clone(),
-            serverless: Arc::new(Serverless::new(runtime.executions().clone(), platform)),
+            sight: serverless.sight().clone(),
+            serverless: Arc::new(serverless),
             auth: options.auth,
             plan_sources: PlanSources::new(&options.plan_sources, bytes_max).unwrap(),
             config: options.server,
@@ -230,13 +232,17 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let method = request.method().clone();
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let path = response.url().path().to_owned();
         let text = response.text().await.unwrap();
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         let answer = Self { status, headers, text, json };
         lint::check(&answer, &path);
+        lint::described::check(&answer, &method, &path);
         answer
     }
 

@@ -26,3 +26,4 @@ mod store;
 mod stream;
 mod tenancy;
 mod tls;
+mod traces;

@@ -110,7 +110,7 @@ pub struct RunItem {
 }
 
 /// `GET /v1/runs`, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunList {
     pub items: Vec<RunItem>,

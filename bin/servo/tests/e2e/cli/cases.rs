@@ -42,8 +42,8 @@ pub(super) const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 pub(super) const CASES: &[Case] = &[
-    prints(Prints::Note, "config check --config servo.toml"),
-    prints(Prints::Text, "config print --config servo.toml"),
+    data("config check --config servo.toml", "is good"),
+    data("config print --config servo.toml", "[server]"),
     refused("config check --config nowhere.toml", 2),
     data("runs list", "STATUS"),
     data("runs list --status succeeded --limit 1", "COMPLETED"),

@@ -88,6 +88,28 @@ async fn every_page_loads_in_time_and_without_complaint() {
     browser.is_content();
 }
 
+/// Groups of a part of the failures say of how many they are, and how to have more of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_of_failures_say_what_they_leave_out() {
+    let shop = Shop::open();
+    let (fails, _) =
+        shop.register(false, "fails", "Fails", "def main(ctx, input):\n    ctx.fail('no ' + input.order_id)\n").await;
+    for number in 0..3 {
+        shop.start(&fails, "sync", json!({"order_id": format!("o-{number}")})).await;
+    }
+    let mut browser = Browser::start();
+    browser.open(&shop.page("failures?read=2"), "document.querySelector('#extent')");
+    let told = browser.eval("document.querySelector('#extent').innerText");
+    assert!(
+        told.as_str().is_some_and(|text| text.starts_with("Only the newest 2 of 3 failures are grouped")),
+        "{told}"
+    );
+    browser.eval("document.querySelector('#extent a').click()");
+    browser.open(&shop.page("failures?read=10"), "document.querySelector('main table')");
+    assert_eq!(browser.eval("document.querySelector('#extent')"), json!(null));
+    browser.is_content();
+}
+
 /// What a tenant wrote is text wherever it is shown: titles, params, errors, results.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_tenant_wrote_is_text() {

@@ -38,6 +38,7 @@ pub(crate) fn caller(subject: &str, tenant: &str) -> SecurityContext {
         roles: vec![Role::Developer],
         correlation_id: format!("c-{subject}"),
         trace: None,
+        trace_state: None,
     }
 }
 

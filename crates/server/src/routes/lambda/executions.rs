@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{Role, Timestamp};
-use servo_runtime::executions::{ListQuery, PageQuery};
+use servo_runtime::executions::{Executions, ListQuery, PageQuery, Refused};
 use servo_wire::lambda::{
     CheckpointRequest, CheckpointResponse, GetExecutionResponse, GetStateResponse, HistoryResponse,
     ListExecutionsResponse, StopResponse,
@@ -33,14 +33,26 @@ pub(super) async fn state(State(app): State<App>, request: Request) -> LambdaAns
 pub(super) async fn get(State(app): State<App>, request: Request) -> LambdaAnswer<Json<GetExecutionResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
     let with_data = with_data(&call)?;
+    expect_seen(&app, &call).await?;
     Ok(Json(app.runtime.executions().get(&call.principal.tenant, &call.subject, with_data).await?))
 }
 
 pub(super) async fn history(State(app): State<App>, request: Request) -> LambdaAnswer<Json<HistoryResponse>> {
     let call = read(&app, request, Role::Viewer).await?;
     let with_data = with_data(&call)?;
+    expect_seen(&app, &call).await?;
     let history = app.runtime.executions().history(&call.principal.tenant, &call.subject, with_data, page(&call)?);
     Ok(Json(history.await?))
+}
+
+/// An execution that is kept from the caller is answered like one that is not there. What a handler calls is not asked about: its token
+/// is of that execution, and the key that its worker calls with is seldom the owner's.
+async fn expect_seen(app: &App, call: &Call) -> LambdaAnswer<()> {
+    let Some(run) = Executions::run_id_in(&call.subject) else { return Ok(()) };
+    if app.sight.hides(&call.principal, &run).await.map_err(Refused::from)? {
+        return Err(Refused::no_execution().into());
+    }
+    Ok(())
 }
 
 /// Those who may not read payloads get an answer as if they had asked for none.
@@ -61,7 +73,13 @@ pub(super) async fn list(State(app): State<App>, request: Request) -> LambdaAnsw
     let statuses = call.all("Statuses").map(|text| {
         ExecutionStatus::parse(text).ok_or_else(|| LambdaError::invalid(format!("Statuses: `{text}` is no status")))
     });
+    let executions = app.runtime.executions();
+    let entrypoints = match executions.function_in(&call.subject) {
+        Some(function) => app.sight.ids_referring(&call.principal, &function).await.map_err(Refused::from)?,
+        None => Vec::new(),
+    };
     let query = ListQuery {
+        entrypoints,
         qualifier: call.text("Qualifier").map(str::to_owned),
         name: call.text("DurableExecutionName").map(str::to_owned),
         statuses: statuses.collect::<Result<_, _>>()?,
@@ -71,7 +89,6 @@ pub(super) async fn list(State(app): State<App>, request: Request) -> LambdaAnsw
     if query.statuses.len() > 10 {
         return Err(LambdaError::invalid("Statuses has at most 10 values"));
     }
-    let executions = app.runtime.executions();
     Ok(Json(executions.list(&call.principal.tenant, &call.subject, &query, page(&call)?).await?))
 }
 
@@ -84,6 +101,7 @@ pub(super) async fn stop(State(app): State<App>, request: Request) -> LambdaAnsw
     let call = read(&app, request, Role::Operator).await?;
     let error: ErrorObject = if call.body.trim().is_empty() { ErrorObject::default() } else { call.json()? };
     let principal = &call.principal;
+    expect_seen(&app, &call).await?;
     let stopped = app.runtime.executions().stop(&principal.tenant, &call.subject, error, &principal.subject).await?;
     // As people and the other APIs name it.
     principal.audit.object(call.subject.rsplit('/').next().unwrap_or_default());

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use servo_model::execution::Ended;
 use servo_model::operation::ExecutionStatus;
-use servo_model::{Role, TraceContext};
+use servo_model::{Role, TraceContext, trace};
 use servo_runtime::executions::{Begun, StartFunction};
 use servo_wire::lambda::ErrorName;
 
@@ -47,7 +47,8 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
     let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
     // Below the request's own span, where spans are recorded; else what the caller said goes on as it is.
     let own = call.principal.trace.filter(|_| app.runtime.engine().spans().is_some()).map(TraceContext::traceparent);
-    let said = text("traceparent")?.filter(|text| TraceContext::parse(text).is_some()).or(text("x-amzn-trace-id")?);
+    let said = text("traceparent")?.filter(|text| TraceContext::parse(text).is_some());
+    let w3c = own.or(said).map(|parent| trace::with_state(parent, call.principal.trace_state.as_deref()));
     let start = StartFunction {
         tenant: tenant.clone(),
         subject: call.principal.subject.clone(),
@@ -56,7 +57,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         input: (!call.body.is_empty()).then(|| call.body.clone()),
         tenant_id: text("x-amz-tenant-id")?,
         client_context: text("x-amz-client-context")?,
-        trace: own.or(said),
+        trace: w3c.or(text("x-amzn-trace-id")?),
         synchronous: kind != Kind::Event,
     };
     if kind == Kind::DryRun {

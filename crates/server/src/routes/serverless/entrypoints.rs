@@ -48,8 +48,8 @@ pub(super) async fn list(State(app): State<App>, Viewer(ctx): Viewer, mut params
     let filter = EntrypointListFilter {
         tenant_id: query::text(&mut params, "tenant_id")?,
         entrypoint_id_prefix: query::text(&mut params, "entrypoint_id_prefix")?,
-        status: query::word(&mut params, "status", DefinitionStatus::parse)?,
-        owner_type: query::word(&mut params, "owner_type", OwnerType::parse)?,
+        status: query::word(&mut params, "status", &ENTRYPOINTS, DefinitionStatus::parse)?,
+        owner_type: query::word(&mut params, "owner_type", &ENTRYPOINTS, OwnerType::parse)?,
         runtime: query::text(&mut params, "runtime")?,
         tags: query::text(&mut params, "tags")?
             .map(|tags| tags.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect())

@@ -69,8 +69,8 @@ fn idempotency_key(headers: &HeaderMap) -> Answer<Option<String>> {
 
 pub(super) async fn list(State(app): State<App>, Viewer(ctx): Viewer, mut params: Params) -> Answer<Body<Value>> {
     let filter = InvocationListFilter {
-        status: query::word(&mut params, "status", InvocationStatus::parse)?,
-        mode: query::word(&mut params, "mode", InvocationMode::parse)?,
+        status: query::word(&mut params, "status", &INVOCATIONS, InvocationStatus::parse)?,
+        mode: query::word(&mut params, "mode", &INVOCATIONS, InvocationMode::parse)?,
         correlation_id: query::text(&mut params, "correlation_id")?,
         page: query::page(&mut params, &INVOCATIONS)?,
         ..whose(&mut params)?

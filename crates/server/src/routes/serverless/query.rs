@@ -1,6 +1,6 @@
 //! Queries of lists: `$filter`, `$orderby`, `limit`, `cursor`, and the plain filters that each list has.
 
-use servo_entrypoint::odata::{Filter, OrderBy, Resource};
+use servo_entrypoint::odata::{FieldKind, Filter, OrderBy, Resource};
 use servo_entrypoint::{PageQuery, list_limit};
 
 use super::refused::Answer;
@@ -32,8 +32,17 @@ fn limit(params: &mut Params) -> Answer<Option<u32>> {
 }
 
 /// A filter whose value is one of some words.
-pub(super) fn word<T>(params: &mut Params, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Answer<Option<T>> {
-    Ok(params.take(name, |text| parse(text).ok_or_else(|| "has no such value".to_owned()))?)
+pub(super) fn word<T>(
+    params: &mut Params,
+    name: &str,
+    resource: &Resource,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Answer<Option<T>> {
+    let words = || match resource.field(name).map(|field| field.kind) {
+        Some(FieldKind::Word(words)) => format!("is one of: {}", words.join(", ")),
+        _ => "has no such value".to_owned(),
+    };
+    Ok(params.take(name, |text| parse(text).ok_or_else(words))?)
 }
 
 pub(super) fn text(params: &mut Params, name: &str) -> Answer<Option<String>> {
