@@ -194,7 +194,10 @@ impl Bed {
     }
 
     fn call(name: &str, bearer: &'static str) -> Call {
-        let headers = vec![("x-amz-invocation-type".to_owned(), "Event".to_owned()), ("authorization".to_owned(), bearer.to_owned())];
+        let headers = vec![
+            ("x-amz-invocation-type".to_owned(), "Event".to_owned()),
+            ("authorization".to_owned(), bearer.to_owned()),
+        ];
         Call { path: format!("/2015-03-31/functions/{name}/invocations"), headers, body: "{}".to_owned() }
     }
 

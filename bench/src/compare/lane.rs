@@ -34,7 +34,13 @@ impl Lane {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("content-length: ");
-        Ok(Self { stream, head, body: call.body.clone(), request: Vec::new(), answer: Vec::with_capacity(READ_AT_ONCE) })
+        Ok(Self {
+            stream,
+            head,
+            body: call.body.clone(),
+            request: Vec::new(),
+            answer: Vec::with_capacity(READ_AT_ONCE),
+        })
     }
 
     /// Sends the call with its number, and reads the whole answer. Whatever is no success is an error.
