@@ -211,7 +211,7 @@ impl Hub {
         let Waiting { call, take, reply } = waiting;
         state.waiting_bytes -= call.payload.len();
         at.remember(&call.request_id, &call.run_id);
-        if !state.taken.values().any(|taken| taken.port == port) {
+        if !at.last_words.is_empty() && !state.taken.values().any(|taken| taken.port == port) {
             // Those of another call.
             at.last_words.clear();
         }

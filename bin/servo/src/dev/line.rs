@@ -120,7 +120,7 @@ fn returned(body: &HandlerReturned, event: &Event) -> Option<Line> {
         HandlerStatus::Lost if body.unreached => {
             let pause = Duration::from_millis(body.retry_after_ms);
             let detail = format!("{}; again in {}", said(body.error.as_ref()), self::took(pause));
-            ("handler not reached", detail, Colour::Yellow)
+            ("not reached", detail, Colour::Yellow)
         }
         // Without an error it did answer, and its run was paused.
         HandlerStatus::Lost => {

@@ -78,13 +78,17 @@ impl Hub {
     pub(crate) async fn drained(&self, port: PortId) {
         let asked: Vec<oneshot::Receiver<()>> = {
             let state = self.state();
-            let readers = state.ports.get(&port).filter(|_| state.in_flight(port) == 0);
+            let written = state.ports.get(&port).filter(|at| !at.readers.is_empty());
+            let readers = written.filter(|_| state.in_flight(port) == 0);
             let ask = |reader: &mpsc::UnboundedSender<Drain>| {
                 let (drain, drained) = oneshot::channel();
                 reader.send(drain).ok().map(|()| drained)
             };
             readers.into_iter().flat_map(|port| &port.readers).filter_map(ask).collect()
         };
+        if asked.is_empty() {
+            return;
+        }
         // A process that never stops writing is never drained.
         let _ = timeout(DRAIN_MAX, futures_util::future::join_all(asked)).await;
     }
