@@ -68,24 +68,40 @@ pub(crate) async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Ans
 /// Parses a JSON object. Depth is checked first, because parts of a body may be kept as they are and read later by a
 /// parser that recurses.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer<T> {
+    let parsed = parse_recorded(text, depth_max)?;
+    check_digits(text)?;
+    Ok(parsed)
+}
+
+/// Refuses a number that would lose digits.
+pub(crate) fn check_digits(text: &str) -> Answer<()> {
+    digits::first_too_large(text).map_or(Ok(()), |place| Err(Invalid::new(place, digits::ADVICE).into()))
+}
+
+/// The same for what a server has written: whatever is in it was taken before.
+pub(crate) fn parse_recorded<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer<T> {
     check_depth(text, depth_max)?;
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().clone();
-        of_json(&error.into_inner(), &path)
+        of_json(&error.into_inner(), &path, text)
     })?;
     json.end().map_err(|error| ApiError::new(codes::MALFORMED_JSON).detail(error.to_string()))?;
     // Serde would also take a list of the fields in order, which no description of the API allows.
     if !text.trim_start().starts_with('{') {
         return Err(Invalid::new("", "the body is a JSON object").into());
     }
-    if let Some(place) = digits::first_too_large(text) {
-        return Err(Invalid::new(place, digits::ADVICE).into());
-    }
     Ok(parsed)
 }
 
-fn of_json(error: &serde_json::Error, path: &serde_path_to_error::Path) -> ApiError {
+fn of_json(error: &serde_json::Error, path: &serde_path_to_error::Path, text: &str) -> ApiError {
+    // The parser calls a number that no float can hold a mistake of syntax.
+    if error.is_syntax()
+        && error.to_string().starts_with("number out of range")
+        && let Err(told) = check_digits(text)
+    {
+        return told;
+    }
     if error.is_syntax() || error.is_eof() || error.is_io() {
         return ApiError::new(codes::MALFORMED_JSON).detail(error.to_string());
     }

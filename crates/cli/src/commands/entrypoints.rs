@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use servo_client::{EntrypointQuery, ListQuery};
 use servo_entrypoint::EntrypointStatusAction as Action;
 use servo_entrypoint::gts::{self, STARLARK};
+use servo_model::digits;
 
 use crate::args::{EntrypointsCommand, PageArgs, SourceArgs};
 use crate::failure::{Failure, exit};
@@ -107,7 +108,12 @@ fn document(args: &SourceArgs) -> Result<Value, Failure> {
 }
 
 fn parse(file: &Path, text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+    let wrong = |error: String| Failure::usage(format!("{}: {error}", file.display()));
+    // The server cannot see what was lost before it was sent.
+    if let Some(place) = digits::first_too_large(text) {
+        return Err(wrong(format!("{place}: {}", digits::ADVICE)));
+    }
+    serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
 }
 
 fn from_code(source: &str, args: &SourceArgs) -> Result<Value, Failure> {

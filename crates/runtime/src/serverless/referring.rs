@@ -58,6 +58,16 @@ impl Sight {
         Ok(ids)
     }
 
+    /// Runs of a tenant's function that entrypoints have started and that have not ended, whoever may see them.
+    pub async fn open_referring(&self, tenant: &TenantId, function: &FunctionName) -> Result<u64, servo_store::Error> {
+        let mut open = 0;
+        for row in self.rows_referring(tenant, &begun(), function, None).await? {
+            let runs = self.executions.engine().store().count_open(tenant, &row.id).await?;
+            open += runs.iter().map(|(_, runs)| runs).sum::<u64>();
+        }
+        Ok(open)
+    }
+
     async fn rows_referring(
         &self,
         tenant: &TenantId,

@@ -32,7 +32,9 @@ fn step_is(status: &str) -> &'static str {
 
 /// A refusal of what `asked` of an invocation that is in this status.
 pub(super) fn refused(refusal: &Refusal, asked: &SignalKind, status: InvocationStatus) -> RuntimeErrorPayload {
-    let (name, status) = (action(asked), status.as_str());
+    let (name, can_replay) = (action(asked), matches!(status, InvocationStatus::Succeeded | InvocationStatus::Failed));
+    let status = status.as_str();
+    let instead = if can_replay { "`replay` starts a new one" } else { "start a new one with the same params" };
     match refusal {
         Refusal::NoRun | Refusal::NoExecution => super::no_invocation(),
         Refusal::NoStep(step) => {
@@ -41,6 +43,9 @@ pub(super) fn refused(refusal: &Refusal, asked: &SignalKind, status: InvocationS
         Refusal::NotFailed { step_id, status } => {
             let is = step_is(status);
             errors::conflict(match asked {
+                SignalKind::SkipStep(_) if matches!(*status, "PENDING" | "READY") => format!(
+                    "step `{step_id}` {is}, and its invocation does not go on meanwhile; `resume` it, then skip the step"
+                ),
                 SignalKind::SkipStep(_) => format!(
                     "step `{step_id}` {is}; a step is skipped when its invocation has failed with it, or while it waits for its next try"
                 ),
@@ -51,11 +56,11 @@ pub(super) fn refused(refusal: &Refusal, asked: &SignalKind, status: InvocationS
             errors::conflict(format!("`{name}` is for workflows, and this is a function"))
         }
         Refusal::SignalLimit(most) => errors::conflict(format!(
-            "the invocation has taken {most} signals and control actions, which is the most; `replay` starts a new one"
+            "the invocation has taken {most} signals and control actions, which is the most; {instead}"
         )),
-        Refusal::EventLimit(most) => errors::conflict(format!(
-            "the invocation's log has {most} events, which is the most; `replay` starts a new one"
-        )),
+        Refusal::EventLimit(most) => {
+            errors::conflict(format!("the invocation's log has {most} events, which is the most; {instead}"))
+        }
         Refusal::Denied(reason) => errors::forbidden(reason.clone()),
         Refusal::Invalid(reason) => errors::bad_request(reason.clone()),
         _ if matches!(asked, SignalKind::Message { .. }) => errors::conflict(format!(
@@ -119,11 +124,27 @@ mod tests {
         }
     }
 
+    /// A replay is possible after an end, and not of what was canceled.
+    #[test]
+    fn a_replay_is_advised_where_it_is_possible() {
+        for (status, advised) in
+            [(InvocationStatus::Failed, true), (InvocationStatus::Running, false), (InvocationStatus::Canceled, false)]
+        {
+            for refusal in [Refusal::EventLimit(1), Refusal::SignalLimit(1)] {
+                let failure = refused(&refusal, &SignalKind::Cancel, status);
+                assert_eq!(failure.message.contains("replay"), advised, "{}", failure.message);
+            }
+        }
+    }
+
     #[test]
     fn a_skip_says_when_a_step_is_skipped() {
         let running = Refusal::NotFailed { step_id: step_id(), status: "STARTED" };
         let failure = refused(&running, &SignalKind::SkipStep(step_id()), InvocationStatus::Running);
         assert!(failure.message.starts_with("step `charge` is running; a step is skipped when"), "{}", failure.message);
+        let waits = Refusal::NotFailed { step_id: step_id(), status: "PENDING" };
+        let failure = refused(&waits, &SignalKind::SkipStep(step_id()), InvocationStatus::Suspended);
+        assert!(failure.message.ends_with("`resume` it, then skip the step"), "{}", failure.message);
         let failure = refused(&running, &SignalKind::RetryStep(step_id()), InvocationStatus::Failed);
         assert!(failure.message.contains("only a step that has failed is tried again"), "{}", failure.message);
     }

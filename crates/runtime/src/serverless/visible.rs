@@ -50,6 +50,16 @@ pub(super) fn begun() -> Vec<DefinitionStatus> {
     DefinitionStatus::ALL.into_iter().filter(|status| *status != DefinitionStatus::Draft).collect()
 }
 
+/// Calls within calls that are followed to where they began.
+const PARENTS_MAX: usize = 32;
+
+/// What a run was started by.
+#[derive(Debug, Default)]
+struct Origin {
+    entrypoint: Option<String>,
+    parent: Option<RunId>,
+}
+
 /// A handle: cheap to clone. Every API that shows runs has one.
 #[derive(Clone)]
 pub struct Sight {
@@ -100,20 +110,42 @@ impl Sight {
         if ctx.may(Permission::Platform) {
             return Ok(false);
         }
+        let mut next = Some(run_id.clone());
+        // What a private run calls got its input from there.
+        for _ in 0..PARENTS_MAX {
+            let Some(run_id) = next else { return Ok(false) };
+            let origin = self.origin(ctx, &run_id).await?;
+            if let Some(entrypoint) = &origin.entrypoint
+                && self.hides_runs_of(ctx, entrypoint).await?
+            {
+                return Ok(true);
+            }
+            next = origin.parent;
+        }
+        Ok(false)
+    }
+
+    async fn origin(&self, ctx: &SecurityContext, run_id: &RunId) -> Result<Origin, servo_store::Error> {
         let (engine, scope) = (self.executions.engine(), Scope::Tenant(ctx.tenant.clone()));
-        // Whose run it is belongs to its start, so what this node remembers of it is true.
-        let look = |state: &RunState| state.entrypoint().map(|pin| pin.id.clone());
-        let entrypoint = match engine.remembered(&scope, run_id, look).await {
-            Some(entrypoint) => entrypoint,
-            // Its row says it as well, and is there for runs whose log cannot be read.
-            None => {
-                let row = engine.store().get_run(&scope, run_id).await?;
-                row.filter(|row| row.invocation).map(|row| row.plan_id)
+        let look = |state: &RunState| {
+            let start = state.execution.as_ref().map(|execution| &execution.head.start);
+            Origin {
+                entrypoint: state.entrypoint().map(|pin| pin.id.clone()),
+                parent: start.and_then(|start| Some(start.parent.as_ref()?.run_id.clone())),
             }
         };
-        match entrypoint {
-            Some(entrypoint) => self.hides_runs_of(ctx, &entrypoint).await,
-            None => Ok(false),
+        // It belongs to a run's start, so what this node remembers of it is true.
+        if let Some(origin) = engine.remembered(&scope, run_id, look).await {
+            return Ok(origin);
+        }
+        match engine.view(&scope, run_id, look).await {
+            Ok(origin) => Ok(origin),
+            // The row says whose it is as well, and is there for runs whose log cannot be read.
+            Err(_) => {
+                let row = engine.store().get_run(&scope, run_id).await?;
+                let entrypoint = row.filter(|row| row.invocation).map(|row| row.plan_id);
+                Ok(Origin { entrypoint, parent: None })
+            }
         }
     }
 

@@ -163,7 +163,8 @@ pub(crate) async fn remove(
     FunctionPath(name): FunctionPath,
 ) -> Answer<StatusCode> {
     let store = app.runtime.engine().store();
-    let open: u64 = store.count_open(&principal.tenant, name.as_str()).await?.iter().map(|(_, runs)| runs).sum();
+    let own: u64 = store.count_open(&principal.tenant, name.as_str()).await?.iter().map(|(_, runs)| runs).sum();
+    let open = own + app.sight.open_referring(&principal.tenant, &name).await?;
     if open > 0 {
         let detail = format!("{open} runs of `{name}` have not ended; stop them, or wait until they have");
         return Err(ApiError::new(codes::FUNCTION_IN_USE).detail(detail));

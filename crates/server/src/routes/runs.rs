@@ -44,7 +44,11 @@ pub(crate) async fn start(
 async fn start_request(app: &App, principal: &SecurityContext, request: StartRunRequest) -> Answer<StartRequest> {
     let plan = match (request.plan, &request.plan_ref.uri) {
         (Some(plan), _) => plan,
-        (None, Some(uri)) => app.plan_sources.fetch(uri).await?,
+        (None, Some(uri)) => {
+            let plan = app.plan_sources.fetch(uri).await?;
+            crate::body::check_digits(plan.get())?;
+            plan
+        }
         (None, None) => {
             return Err(Invalid::new("plan", "is missing, and there is no planRef.uri to read it from").into());
         }

@@ -33,7 +33,7 @@ pub(crate) async fn export(State(app): State<App>, Operator(principal): Operator
 pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, request: Request) -> Answer<Response> {
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
-    let file: RunFile = body::parse(&text, FILE_DEPTH_MAX)?;
+    let file: RunFile = body::parse_recorded(&text, FILE_DEPTH_MAX)?;
     let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
         servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => ApiError::new(codes::RUN_EXISTS)
             .detail(format!("run {run_id} is in this store already; nothing was changed")),

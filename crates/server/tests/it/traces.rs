@@ -58,6 +58,11 @@ async fn a_tracestate_goes_with_its_traceparent() {
         let seen = std::mem::take(&mut *told.0.lock().unwrap());
         assert_eq!(seen, [Some(expected.clone()), Some(expected)], "{headers:?}");
     }
+    // What is behind a space would be taken for a state that nobody has checked.
+    let behind = server.request(Method::POST, "/2015-03-31/functions/plain/invocations").body("{}");
+    let invoked = behind.header("traceparent", format!("{PARENT} a=1")).send().await.unwrap();
+    assert_eq!(invoked.status(), 200);
+    assert_eq!(std::mem::take(&mut *told.0.lock().unwrap()), [None]);
     // Whose state it is would not be known.
     let alone = server.request(Method::POST, "/2015-03-31/functions/plain/invocations").body("{}");
     let invoked = alone.header("tracestate", "congo=t61").send().await.unwrap();

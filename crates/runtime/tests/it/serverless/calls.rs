@@ -9,7 +9,8 @@ use servo_model::operation::{
 use super::support::{Bed, FUNCTION, me, request};
 use crate::executions::handler::{pending, succeeded};
 
-fn calls(id: &str, address: &str) -> OperationUpdate {
+/// A call of another entrypoint, or of a function.
+pub(super) fn calls(id: &str, address: &str) -> OperationUpdate {
     let mut update = OperationUpdate::new(id, OperationType::ChainedInvoke, A::Start);
     update.chained_invoke_options =
         Some(ChainedInvokeOptions { function_name: address.to_owned(), ..ChainedInvokeOptions::default() });

@@ -10,7 +10,9 @@ use servo_entrypoint::{
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, Role, SecurityContext, TenantId};
 
+use super::calls::calls;
 use super::support::{Bed, FUNCTION, WORKFLOW, caller, definition, me};
+use crate::executions::handler::pending;
 
 fn owned(owner_type: &str, id: &str, tenant: &str) -> Value {
     let mut document = definition(FUNCTION, "f");
@@ -248,4 +250,51 @@ fn an_access_control_shares_what_an_owner_keeps() {
     assert_eq!(grants.asked.load(std::sync::atomic::Ordering::SeqCst), asked);
     grants.granted.lock().unwrap().clear();
     assert_eq!(sees(bob()), (false, 0), "taken back with the next request");
+}
+
+/// SR-012: what a private run calls has its input from there, and is as private, also where it is a function without an owner.
+#[test]
+fn what_a_private_run_calls_is_private() {
+    let bed = Bed::new(67);
+    let plain = FunctionSpec { durable: false, ..FunctionSpec::new(Reach::InProcess) };
+    bed.functions.define_as(&bed.world, "helps", &plain, |_| async move { Ok("{}".to_owned()) });
+    let private = |document: &mut Value| {
+        document["owner"] = json!({"owner_type": "user", "id": "ada", "tenant_id": "default"});
+    };
+    let address = bed.entrypoint(WORKFLOW, "secret", private, |invocation| async move {
+        if invocation.known("c").is_none() {
+            invocation.checkpoint(vec![calls("c", "helps")]).await.unwrap();
+        }
+        pending()
+    });
+    bed.start(&address, json!({})).unwrap();
+    bed.world.pass(std::time::Duration::from_secs(1));
+    let runs: Vec<_> = bed.functions.calls.lock().unwrap().iter().map(|call| call.run_id.clone()).collect();
+    let child = runs.iter().find(|run| **run != runs[0]).unwrap().clone();
+    for (ctx, expected) in [(me(), false), (caller("bob", "default"), true), (platform(), false)] {
+        for run in [runs[0].clone(), child.clone()] {
+            let who = ctx.clone();
+            let hides = bed.run(|serverless| async move { serverless.sight().hides(&who, &run).await.unwrap() });
+            assert_eq!(hides, expected, "{}", ctx.subject);
+        }
+    }
+}
+
+/// What a disabled entrypoint has started still needs its function.
+#[test]
+fn open_runs_of_entrypoints_are_open_runs_of_their_function() {
+    let bed = Bed::new(68);
+    let address = bed.waits_for_go("w");
+    let open = || {
+        let (tenant, function) = (TenantId::default_tenant(), FunctionName::parse("w").unwrap());
+        bed.run(|serverless| async move { serverless.sight().open_referring(&tenant, &function).await.unwrap() })
+    };
+    assert_eq!(open(), 0);
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, InvocationStatus::Suspended);
+    bed.act(&address, EntrypointStatusAction::Disable).unwrap();
+    assert_eq!(open(), 1);
+    bed.signal(&id, "m", "go", json!(null)).unwrap();
+    bed.until(&id, InvocationStatus::Succeeded);
+    assert_eq!(open(), 0);
 }

@@ -47,7 +47,8 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
     let text = |name: &str| call.header(name).map(|value| value.map(str::to_owned));
     // Below the request's own span, where spans are recorded; else what the caller said goes on as it is.
     let own = call.principal.trace.filter(|_| app.runtime.engine().spans().is_some()).map(TraceContext::traceparent);
-    let said = text("traceparent")?.filter(|text| TraceContext::parse(text).is_some());
+    // Behind a space would be what is recorded as `tracestate`, which has a header of its own.
+    let said = text("traceparent")?.filter(|text| !text.trim().contains(' ') && TraceContext::parse(text).is_some());
     let w3c = own.or(said).map(|parent| trace::with_state(parent, call.principal.trace_state.as_deref()));
     let start = StartFunction {
         tenant: tenant.clone(),
