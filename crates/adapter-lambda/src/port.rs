@@ -78,11 +78,19 @@ pub(crate) struct Port {
     pub(crate) restarts: u64,
     pub(crate) last_exit: Option<String>,
     /// What the process wrote last to stderr, in case that it ends.
-    pub(crate) last_words: VecDeque<String>,
+    pub(crate) last_words: VecDeque<LastWord>,
     /// Those who read what the process writes.
     pub(crate) readers: Vec<mpsc::UnboundedSender<Drain>>,
     /// Wakes who waits for this port's worker to be idle or stuck.
     pub(crate) changed: Arc<Notify>,
+}
+
+/// A line of a process that may be one of its last.
+#[derive(Debug, Clone)]
+pub(crate) struct LastWord {
+    /// Whose it is: nobody's before the first call, and where several calls could have written it.
+    pub(crate) request_id: Option<String>,
+    pub(crate) text: String,
 }
 
 impl Port {
@@ -132,10 +140,11 @@ impl Port {
         self.readers.clear();
     }
 
-    pub(crate) fn note_last_word(&mut self, line: &str) {
+    pub(crate) fn note_last_word(&mut self, request_id: Option<&str>, line: &str) {
         if self.last_words.len() == LAST_WORDS_MAX {
             self.last_words.pop_front();
         }
-        self.last_words.push_back(line[..line.floor_char_boundary(LAST_WORD_BYTES_MAX)].to_owned());
+        let text = line[..line.floor_char_boundary(LAST_WORD_BYTES_MAX)].to_owned();
+        self.last_words.push_back(LastWord { request_id: request_id.map(str::to_owned), text });
     }
 }

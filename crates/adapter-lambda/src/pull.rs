@@ -8,6 +8,7 @@ mod silence;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::http::HeaderValue;
 use servo_adapter::{HandlerCall, HandlerFailure, Reply, Usage, WorkerWatch};
@@ -88,6 +89,16 @@ enum Take {
     Never,
 }
 
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// Nobody took the call until now.
+fn waited(failure: HandlerFailure, began: Instant) -> HandlerFailure {
+    let usage = Usage { waited_ms: millis(began.elapsed()), ..failure.usage };
+    HandlerFailure { usage, ..failure }
+}
+
 impl Hub {
     pub(crate) fn new(tenant: TenantId, function: String, parts: &Parts) -> Self {
         let (settings, now, watch) = (parts.settings.clone(), parts.now.clone(), parts.watch.clone());
@@ -109,12 +120,19 @@ impl Hub {
                 at = &mut taken => match at {
                     Ok(at) => break at,
                     // It was failed before anybody took it.
-                    Err(_) => return answer.await.unwrap_or_else(|_| Err(stopping())).map(Reply::from),
+                    Err(_) => {
+                        let failed = answer.await.unwrap_or_else(|_| Err(stopping()));
+                        return failed.map(Reply::from).map_err(|failure| waited(failure, began));
+                    }
                 },
-                () = crate::tasks::sleep(self.settings.worker_wait) => self.still_awaited(ticket, began)?,
+                () = crate::tasks::sleep(self.settings.worker_wait) => {
+                    if let Some(failure) = self.give_back(ticket, began) {
+                        return Err(waited(failure, began));
+                    }
+                }
             }
         };
-        let waited_ms = u32::try_from(since.duration_since(began).as_millis()).unwrap_or(u32::MAX);
+        let waited_ms = millis(since.duration_since(began));
         let answer = match tokio::time::timeout_at(since + timeout, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(HandlerFailure::crashed(failure::EXIT, "the invocation was given up")),
@@ -124,22 +142,23 @@ impl Hub {
         answer.map(|text| Reply { text, usage }).map_err(|failure| HandlerFailure { usage, ..failure })
     }
 
-    /// As long as workers of its version are there, a call waits for its turn, however long that takes. Without any it is given back:
-    /// it would only take a place that other functions could use.
-    fn still_awaited(&self, ticket: u64, began: Instant) -> Result<(), HandlerFailure> {
-        let state = self.state();
-        let Some(Waiting { call, .. }) = state.waiting.get(&ticket) else { return Ok(()) };
-        let mut serving = state.ports.iter().filter(|(_, port)| port.serves(&call.version));
-        if serving.any(|(id, port)| port.pollers > 0 || state.in_flight(*id) > 0) {
-            return Ok(());
-        }
+    /// A call that nobody has taken, unless somebody has in this moment. It holds one of the node's slots, which the functions of
+    /// others want as well: it comes back later, however busy its workers are.
+    fn give_back(&self, ticket: u64, began: Instant) -> Option<HandlerFailure> {
+        let mut state = self.state();
+        // With the lock, so that nobody takes what is called again.
+        let Waiting { call, .. } = state.waiting.remove(&ticket)?;
+        state.waiting_bytes -= call.payload.len();
         let (function, version, waited) = (&self.function, &call.version, began.elapsed());
+        let mut serving = state.ports.iter().filter(|(_, port)| port.serves(version));
+        let is_busy = serving.any(|(id, port)| !port.draining && state.in_flight(*id) > 0);
+        let advice = if is_busy { "all are busy, start more" } else { "start one" };
         let mut message =
-            format!("no worker of `{function}` took the call of version {version} in {waited:.0?}; start one");
+            format!("no worker of `{function}` took the call of version {version} in {waited:.0?}; {advice}");
         if let Some(last_exit) = state.ports.values().filter_map(|port| port.last_exit.as_deref()).next_back() {
             message.push_str(&format!(" (the last one ended: {last_exit})"));
         }
-        Err(HandlerFailure::unreached(failure::NO_WORKER, message))
+        Some(HandlerFailure::unreached(failure::NO_WORKER, message))
     }
 
     fn put(&self, call: HandlerCall) -> Result<Put, HandlerFailure> {

@@ -57,7 +57,7 @@ pub struct Settings {
     /// Calls of one function that wait for a worker, and their payloads together.
     pub waiting_max: usize,
     pub waiting_bytes_max: usize,
-    /// A call that no worker has taken for so long is given back, unless a worker of its version is there and busy.
+    /// A call that no worker has taken for so long is given back, and comes again later: it holds a slot that others want.
     pub worker_wait: Duration,
     /// A connection that says nothing for so long is closed.
     pub first_request: Duration,

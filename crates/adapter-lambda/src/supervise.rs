@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure;
-use crate::port::PortId;
+use crate::port::{LastWord, PortId};
 use crate::pull::Hub;
 use crate::settings::Parts;
 use crate::tasks;
@@ -150,17 +150,26 @@ impl Supervised {
             End::Stopped => "it was stopped",
         };
         let (owners, last_words) = self.hub.left_behind(self.port);
+        let (idle, alone) = (owners.is_empty(), owners.len() == 1);
         for owner in owners {
             lines::of_us(format!("the worker ended before it answered: {how}"), owner, &self.hub, &self.parts);
         }
-        let mut message = format!("the worker of `{}` ended before it answered: {how}", self.hub.function);
-        let last = last_words.last().map(|last| format!("; it last wrote: {last}")).unwrap_or_default();
-        message.push_str(&last);
-        let mut error = ErrorObject::new(failure::EXIT, message);
-        error.stack_trace = (!last_words.is_empty()).then_some(last_words);
-        self.hub.fail_port(self.port, &failure::crashed(error));
+        let told = |words: &[String]| words.last().map(|last| format!("; it last wrote: {last}")).unwrap_or_default();
+        self.hub.fail_port(self.port, |request_id| {
+            // What another call has written is not for this one's caller.
+            let is_own = |word: &&LastWord| word.request_id.as_deref().map_or(alone, |id| id == request_id);
+            let words: Vec<String> = last_words.iter().filter(is_own).map(|word| word.text.clone()).collect();
+            let function = &self.hub.function;
+            let message = format!("the worker of `{function}` ended before it answered: {how}{}", told(&words));
+            let mut error = ErrorObject::new(failure::EXIT, message);
+            error.stack_trace = (!words.is_empty()).then_some(words);
+            failure::crashed(error)
+        });
         if let End::Ended(how) = &end {
-            self.hub.with_port(self.port, |port| port.last_exit = Some(format!("{how}{last}")));
+            // Later calls are told why it could not begin, and nothing of what earlier ones wrote.
+            let nobodys = last_words.iter().filter(|word| idle && word.request_id.is_none());
+            let words: Vec<String> = nobodys.map(|word| word.text.clone()).collect();
+            self.hub.with_port(self.port, |port| port.last_exit = Some(format!("{how}{}", told(&words))));
         }
         end
     }

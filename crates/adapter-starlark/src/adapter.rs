@@ -15,7 +15,7 @@ use crate::child::Child;
 use crate::conversation::{Broken, Conversation};
 use crate::egress::Egress;
 use crate::failure;
-use crate::pool::Pool;
+use crate::pool::{Key, Lease, Pool};
 use crate::protocol::{ChildUsage, FromChild, Outcome, ToChild};
 use crate::settings::Parts;
 
@@ -115,13 +115,34 @@ impl Starlark {
             return failure::of_user(failure.to_error(), durable, Usage::default());
         }
         let key = (call.tenant.clone(), Digest::of(code.source.as_bytes()));
-        let deadline = tokio::time::Instant::now() + call.timeout;
-        let lease = match tokio::time::timeout_at(deadline, self.pool.take(&key)).await {
-            Ok(Ok(lease)) => lease,
-            Ok(Err(error)) => return Err(failure::crashed(format!("no child could be started: {error}"))),
-            Err(_) => return Err(failure::busy(self.parts.settings.children_max)),
+        let asked = tokio::time::Instant::now();
+        // A place in the line is not the program's time, which begins with the child.
+        let lease = match tokio::time::timeout(call.timeout, self.pool.take(&key)).await {
+            Ok(Ok(lease)) => Ok(lease),
+            Ok(Err(error)) => Err(failure::crashed(format!("no child could be started: {error}"))),
+            Err(_) => Err(failure::busy(self.parts.settings.children_max)),
         };
-        let mut lease = lease;
+        let waited_ms = u32::try_from(asked.elapsed().as_millis()).unwrap_or(u32::MAX);
+        let with_wait = |usage: Usage| Usage { waited_ms, ..usage };
+        let answer = match lease {
+            Ok(lease) => self.run_in(lease, key, call, code).await,
+            Err(failure) => Err(failure),
+        };
+        match answer {
+            Ok(reply) => Ok(Reply { usage: with_wait(reply.usage), ..reply }),
+            Err(failure) => Err(HandlerFailure { usage: with_wait(failure.usage), ..failure }),
+        }
+    }
+
+    async fn run_in(
+        &self,
+        mut lease: Lease,
+        key: Key,
+        call: &HandlerCall,
+        code: &Code,
+    ) -> Result<Reply, HandlerFailure> {
+        let durable = call.spec.durable;
+        let deadline = tokio::time::Instant::now() + call.timeout;
         let cpu_ms = cpu_ms(code.cpu_milli, call.timeout);
         let cannot = |error| failure::crashed(format!("a child could not be limited: {error}"));
         lease.child.limit(code.memory_mb, cpu_ms).map_err(cannot)?;

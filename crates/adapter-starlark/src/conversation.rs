@@ -25,6 +25,8 @@ const CHECKPOINT_ATTEMPTS: u32 = 5;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(100);
 /// Pages of one state. At a page of a hundred operations this is more than an execution may have.
 const PAGES_MAX: usize = 10_000;
+/// Operations that are kept for a child until it asks.
+const HELD_MAX: usize = 100_000;
 
 /// Why a call has no outcome.
 pub(crate) enum Broken {
@@ -221,6 +223,10 @@ impl<'a> Conversation<'a> {
             let (operations, next) = self.page(&at).await?;
             self.held.operations.extend(operations);
             marker = next;
+        }
+        // A child takes them with its next checkpoint; one that only ever tells of steps is none of ours.
+        if self.held.operations.len() > HELD_MAX {
+            return Err(io::Error::from(io::ErrorKind::InvalidData).into());
         }
         Ok(())
     }

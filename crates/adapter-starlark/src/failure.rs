@@ -33,9 +33,10 @@ pub(crate) fn crashed(message: impl Into<String>) -> HandlerFailure {
     HandlerFailure::crashed(CRASHED, message)
 }
 
+/// It did not run, and will when there is room.
 pub(crate) fn busy(children_max: usize) -> HandlerFailure {
     let message = format!("all {children_max} Starlark children were busy for as long as the call may take");
-    HandlerFailure::crashed(BUSY, message)
+    HandlerFailure::unreached(BUSY, message)
 }
 
 pub(crate) fn timed_out(timeout: Duration) -> Failure {

@@ -236,7 +236,7 @@ impl StepOptions {
     /// To the millisecond, for a service that knows them; for others rounded up.
     pub fn after_millis(millis: u64) -> Self {
         let seconds = millis.div_ceil(1_000).max(1);
-        let exact = (seconds * 1_000 != millis).then_some(millis);
+        let exact = (seconds.checked_mul(1_000) != Some(millis)).then_some(millis);
         Self { next_attempt_delay_seconds: Some(seconds), next_attempt_delay_millis: exact }
     }
 }

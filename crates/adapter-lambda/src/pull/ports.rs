@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::{Hub, Outstanding};
-use crate::port::{Port, PortId, WorkerKind, WorkerView};
+use crate::port::{LastWord, Port, PortId, WorkerKind, WorkerView};
 use crate::supervise::lines::Drain;
 
 /// How long an answer may wait for what was written before it.
@@ -63,14 +63,17 @@ impl Hub {
         }
     }
 
-    /// The process behind the port is gone, and with it the calls it had.
-    pub(crate) fn fail_port(&self, port: PortId, error: &HandlerFailure) {
+    /// The process behind the port is gone, and with it the calls it had. `error` makes that of a call.
+    pub(crate) fn fail_port(&self, port: PortId, error: impl Fn(&str) -> HandlerFailure) {
         let lost: Vec<Outstanding> = {
             let state = self.state();
             let here = state.taken.iter().filter(|(_, taken)| taken.port == port);
             here.map(|(id, taken)| Outstanding { request_id: id.clone(), ticket: taken.ticket }).collect()
         };
-        self.give_up(&lost, error);
+        for outstanding in lost {
+            let error = error(&outstanding.request_id);
+            self.give_up(&[outstanding], &error);
+        }
     }
 
     /// Ready when what the worker wrote until now is with the invocation that it has just answered. Where another one is still
@@ -94,7 +97,7 @@ impl Hub {
     }
 
     /// The calls that the process behind the port has, and what it wrote last.
-    pub(crate) fn left_behind(&self, port: PortId) -> (Vec<Owner>, Vec<String>) {
+    pub(crate) fn left_behind(&self, port: PortId) -> (Vec<Owner>, Vec<LastWord>) {
         let state = self.state();
         let Some(at) = state.ports.get(&port) else { return Default::default() };
         let taken = |id: &str| state.taken.get(id).is_some_and(|taken| taken.port == port);

@@ -98,7 +98,7 @@ impl Lines<'_> {
         let owner = hub.owner_of_line(port, named.request_id.as_deref(), run.as_ref());
         let (request_id, run_id) = owner.unzip();
         if source == Source::Stderr {
-            hub.with_port(port, |port| port.note_last_word(&text));
+            hub.with_port(port, |port| port.note_last_word(request_id.as_deref(), &text));
         }
         parts.lines.line(CapturedLine {
             tenant: hub.tenant.clone(),

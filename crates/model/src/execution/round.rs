@@ -16,6 +16,10 @@ pub const EVENT: &str = "Event";
 impl Head {
     /// Adds what an invocation used that ran until then.
     pub(super) fn used(&mut self, body: &HandlerReturned, until: Timestamp) {
+        if body.unreached {
+            // It did not run.
+            return;
+        }
         let ran = until.as_millis().saturating_sub(body.invoked_at.as_millis());
         let ran = u64::try_from(ran).unwrap_or(0).saturating_sub(body.waited_ms);
         self.executed_ms = self.executed_ms.saturating_add(ran);

@@ -41,6 +41,9 @@ struct ListMarker {
     after: RunId,
 }
 
+/// What an entrypoint has started is told from its log, and a page reads no more of them. Markers lead to the rest.
+const READ_MAX: usize = 100;
+
 impl Executions {
     pub async fn get(&self, tenant: &TenantId, arn: &str, with_data: bool) -> Result<GetExecutionResponse, Refused> {
         let run = self.run_named(tenant, arn).await?;
@@ -86,6 +89,7 @@ impl Executions {
         let function = self.resolve(tenant, function, query.qualifier.as_deref()).await?;
         let version = qualifier.as_ref().map(|_| function.version.to_string());
         let items = page_items(page.max_items)?;
+        let items = if query.entrypoints.is_empty() { items } else { items.min(READ_MAX) };
         // An entrypoint that comes while somebody turns pages does not end the list.
         let plain = ListQuery { entrypoints: Vec::new(), ..query.clone() };
         let asked = format!("{}|{qualifier:?}|{plain:?}|{}", function.name, page.reverse);

@@ -280,7 +280,8 @@ impl Invocation {
                 return Some((Answer::Unreachable(error), Used::default()));
             }
         };
-        let patience = if matches!(spec.reach, Reach::Code(_)) { timeout + CODE_PATIENCE } else { timeout };
+        // Code may wait as long for a process before its time begins.
+        let patience = if matches!(spec.reach, Reach::Code(_)) { timeout * 2 + CODE_PATIENCE } else { timeout };
         let call = HandlerCall {
             tenant: tenant.clone(),
             subject,

@@ -1,6 +1,6 @@
 //! Outcomes as values, for programs that go on after a failure (`catch = True`).
 
-use servo_model::invocation::Failure;
+use servo_model::invocation::{Failure, errors};
 use servo_model::operation::ErrorObject;
 use starlark::eval::Evaluator;
 use starlark::values::dict::AllocDict;
@@ -19,7 +19,10 @@ pub(crate) fn failed<'v>(error: &ErrorObject, heap: &'v Heap) -> Value<'v> {
     let mut failure = Failure::of(error);
     // For people, and no business of the program: it would depend on every line of the source.
     failure.details.remove(CALL_TRACE);
-    let error_type = failure.user_type().unwrap_or(&failure.error_type_id).to_owned();
+    // Programs see the type that a program has made up; errors from elsewhere have the id that stands for them.
+    let is_made_up = failure.error_type_id == errors::EXECUTION && Failure::of_ours(error).is_some();
+    let made_up = failure.user_type().filter(|_| is_made_up);
+    let error_type = made_up.unwrap_or(&failure.error_type_id).to_owned();
     let details = serde_json::to_string(&failure.details).unwrap_or_default();
     let details = json::read(&details, heap).unwrap_or_else(|_| Value::new_none());
     let error = object(

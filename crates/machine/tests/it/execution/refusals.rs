@@ -148,6 +148,13 @@ fn every_broken_rule_has_its_message() {
         (
             "NextAttemptDelayMillis rounds up to NextAttemptDelaySeconds.",
             vec![with(step("started", A::Retry), |u| {
+                let options = StepOptions::after_seconds(1);
+                u.step_options = Some(StepOptions { next_attempt_delay_millis: Some(u64::MAX), ..options });
+            })],
+        ),
+        (
+            "NextAttemptDelayMillis rounds up to NextAttemptDelaySeconds.",
+            vec![with(step("started", A::Retry), |u| {
                 let options = StepOptions::after_seconds(2);
                 u.step_options = Some(StepOptions { next_attempt_delay_millis: Some(999), ..options });
             })],
