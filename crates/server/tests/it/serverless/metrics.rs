@@ -1,7 +1,19 @@
 //! Metrics of tenants: each caller's own.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use reqwest::Method;
 use serde_json::json;
+use servo_entrypoint::OwnerRef;
+use servo_entrypoint::access::{Access, AccessControl};
+use servo_model::{SecurityContext, Timestamp};
+use servo_runtime::serverless::Platform;
+use servo_runtime::{Clock, SystemClock};
+use servo_server::config::ServerConfig;
+use servo_store::testkit::faulty::Plan;
 
 use super::support::{Api, FUNCTION, WORKFLOW, definition_of};
 use crate::harness::{Options, keys};
@@ -53,15 +65,63 @@ async fn invocations_are_counted_by_tenant_and_entrypoint() {
     assert!(all.contains(&sample("acme", WORKFLOW, 1)) && all.contains(&sample("globex", FUNCTION, 1)), "{all:?}");
 }
 
-/// The number of labels has a bound: the newest have one of their own, the others one together.
+/// The number of labels has a bound: the newest have one of their own, the others one together, and are not read one by one.
 async fn labels_are_bounded() {
-    let api = Api::with(Options { auth: keys(), ..Options::default() }, &["acme-developer"]).await;
+    let plan = Plan::new();
+    // A look at the tenant for charts would be counted, too.
+    let server = ServerConfig { series_every_ms: 3_600_000, ..ServerConfig::default() };
+    let options = Options { auth: keys(), server, store_plan: Some(plan.clone()), ..Options::default() };
+    let api = Api::with(options, &["acme-developer"]).await;
     for number in 0..52 {
         active(&api, "acme", &FUNCTION.replace(".echo.", &format!(".echo{number}.")), None).await;
     }
+    let before = plan.calls_of("count_by_visible");
     let all = scraped(&api, "acme-viewer").await;
+    assert_eq!(plan.calls_of("count_by_visible") - before, 51, "the tenant's, and those with a label");
     assert_eq!(all.len(), 51);
     assert!(all.contains(&sample("acme", "others", 2)), "{all:?}");
+}
+
+/// Never answers.
+struct Stuck;
+
+#[async_trait]
+impl AccessControl for Stuck {
+    async fn grants(&self, _: &SecurityContext, _: Access, _: &str, _: &OwnerRef) -> bool {
+        std::future::pending().await
+    }
+}
+
+/// A clock on which a scrape has waited long enough at once.
+struct Impatient;
+
+impl Clock for Impatient {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        // Only a scrape waits so long.
+        if duration == Duration::from_secs(4) { Box::pin(async {}) } else { SystemClock.sleep(duration) }
+    }
+}
+
+/// SR-534: who counts slowly does not cost a scrape the other metrics, and it says what is missing.
+#[tokio::test]
+async fn a_scrape_does_not_wait_for_the_counts_of_tenants() {
+    let platform = |platform: &mut Platform| platform.access = Arc::new(Stuck);
+    let options = Options { auth: keys(), clock: Arc::new(Impatient), platform, ..Options::default() };
+    let api = Api::with(options, &["acme-developer"]).await;
+    active(&api, "acme", WORKFLOW, Some("acme-developer")).await;
+    // Whether the viewer sees what is another's has to be asked.
+    let text = api.server.send(Method::GET, "/metrics", "acme-viewer", None).await.text;
+    assert!(text.contains("\nservo_ready "), "{text}");
+    assert!(!text.contains("servo_invocations{"), "{text}");
+    assert!(text.ends_with("\nservo_invocations_left_out 1\n"), "{text}");
+    // The platform sees everything, so nobody is asked.
+    let text = api.server.send(Method::GET, "/metrics", "acme-platform-admin", None).await.text;
+    assert!(text.contains(&sample("acme", WORKFLOW, 1)), "{text}");
+    assert!(text.ends_with("\nservo_invocations_left_out 0\n"), "{text}");
 }
 
 crate::backend::on_every_store! {
