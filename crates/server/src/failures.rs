@@ -24,6 +24,9 @@ pub(crate) struct Written {
     pub retry_after: Option<u64>,
 }
 
+/// Statuses that are told as they are, although no published error has them.
+const OWN_STATUSES: [u16; 4] = [405, 413, 503, 507];
+
 /// A failure with the status of its answer, which is the table's unless the framework had a better one.
 struct Refusal {
     failure: RuntimeErrorPayload,
@@ -58,7 +61,7 @@ impl From<&ApiError> for Refusal {
         };
         // A parameter that is wrong is a request that cannot be read; limits of size and method keep their own status.
         let status = match problem.status {
-            405 | 413 | 503 | 507 => problem.status,
+            own if OWN_STATUSES.contains(&own) => own,
             _ => Self::from(failure.clone()).status,
         };
         Self { failure, status }
@@ -124,6 +127,22 @@ mod tests {
         }
         for path in ["/", "/v1/runs", "/api/serverless-runtime/v10/x", "/api/serverless-runtime"] {
             assert!(!covers(path), "{path}");
+        }
+    }
+
+    /// A client that is made of the description knows each way in which it can be refused.
+    #[test]
+    fn every_status_is_described() {
+        let described = &crate::openapi::document()["components"]["responses"];
+        for status in errors::KINDS.iter().map(|kind| kind.status).chain(OWN_STATUSES) {
+            assert!(described[format!("Refused{status}")].is_object(), "{status}");
+        }
+        let paths = crate::openapi::document()["paths"].as_object().unwrap();
+        let below = paths.iter().filter(|(path, _)| covers(path)).flat_map(|(_, methods)| methods.as_object().unwrap());
+        for (_, operation) in below {
+            for status in ["500", "503", "507"] {
+                assert!(operation["responses"][status].is_object(), "{}: {status}", operation["operationId"]);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ mod dead_letters;
 mod events;
 mod functions;
 mod health;
-mod keys;
+pub(crate) mod keys;
 mod lambda;
 mod runs;
 mod runtime;

@@ -34,7 +34,7 @@ struct Ring {
     used: Timestamp,
 }
 
-type Counts = Vec<(InvocationStatus, u64)>;
+pub(crate) type Counts = Vec<(InvocationStatus, u64)>;
 
 #[derive(Debug, Clone)]
 struct Point {
@@ -125,7 +125,7 @@ async fn look(store: &dyn Store, sight: &Sight, samples: &Samples, now: Timestam
     }
     for tenant in samples.tenants() {
         let mut counts = store.count_by_visible(&tenant, None).await?;
-        let mut private = Vec::new();
+        let (mut private, mut rest) = (Vec::new(), Vec::new());
         for id in sight.private_ids(&tenant).await? {
             let own = store.count_by_visible(&tenant, Some(&id)).await?;
             if own.is_empty() {
@@ -135,10 +135,14 @@ async fn look(store: &dyn Store, sight: &Sight, samples: &Samples, now: Timestam
                 private.push((id, own));
                 continue;
             }
-            // Of any more it is not remembered whose they are, so they are in nobody's charts.
-            for (status, count) in own {
-                counts.iter_mut().filter(|total| total.0 == status).for_each(|total| total.1 -= count.min(total.1));
-            }
+            rest.push(own);
+        }
+        if !(private.is_empty() && rest.is_empty()) {
+            counts = smaller(&counts, &store.count_by_visible(&tenant, None).await?);
+        }
+        // Of any more it is not remembered whose they are, so they are in nobody's charts.
+        for (status, count) in rest.into_iter().flatten() {
+            counts.iter_mut().filter(|total| total.0 == status).for_each(|total| total.1 -= count.min(total.1));
         }
         let oldest = RunQuery {
             visible: vec![InvocationStatus::Queued],
@@ -152,6 +156,16 @@ async fn look(store: &dyn Store, sight: &Sight, samples: &Samples, now: Timestam
         samples.push(&tenant, Point { at: now, counts, private, queue_age });
     }
     Ok(())
+}
+
+/// Of totals that were read before and after what is to be taken out of them, in each status the smaller one. A private run that moved
+/// on in between would else be taken out where it is now, and show where it was.
+pub(crate) fn smaller(before: &Counts, after: &Counts) -> Counts {
+    let both = |(status, count): &(InvocationStatus, u64)| {
+        let (_, then) = after.iter().find(|(other, _)| other == status)?;
+        Some((*status, *count.min(then)))
+    };
+    before.iter().filter_map(both).collect()
 }
 
 fn millis(time: Duration) -> u64 {
@@ -188,6 +202,13 @@ mod tests {
             samples.of(&tenant(2), &Hidden::default(), now, every).points.is_empty(),
             "another tenant's is another's"
         );
+    }
+
+    #[test]
+    fn a_run_that_moves_on_while_it_is_counted_is_in_no_status() {
+        use InvocationStatus::{Queued, Running, Succeeded};
+        let (before, after) = (vec![(Queued, 2), (Running, 3)], vec![(Running, 2), (Succeeded, 9)]);
+        assert_eq!(smaller(&before, &after), [(Running, 2)]);
     }
 
     #[test]

@@ -205,20 +205,46 @@ fn commands_in_running_text_exist() {
     assert!(seen > 50, "{seen} commands in the texts");
 }
 
-/// A link to a file of the project leads to one.
+/// What a page's headings are linked by: their letters and digits in small, with `-` for each space, as GitHub has it.
+fn anchors(page: &str) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    let mut is_code = false;
+    for line in page.lines() {
+        is_code ^= line.starts_with("```");
+        let heading = line.trim_start_matches('#').strip_prefix(' ');
+        let Some(heading) = heading.filter(|_| line.starts_with('#') && !is_code) else { continue };
+        let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '));
+        let anchor = kept.collect::<String>().to_lowercase().replace(' ', "-");
+        anchors.push(anchor);
+    }
+    anchors
+}
+
+/// A link to a file of the project leads to one, and to a heading of a page if it names one.
 #[test]
 fn links_between_pages_lead_somewhere() {
-    let mut seen = 0;
+    let (mut seen, mut headings) = (0, 0);
     for page in every_page() {
         let (text, folder) = (read(&page), page.parent().expect("a folder").to_owned());
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().unwrap_or_default();
-            if path.is_empty() || path.contains("://") || path.contains(char::is_whitespace) {
+            let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+            if link.is_empty() || link.contains("://") || link.contains(char::is_whitespace) {
                 continue;
             }
-            assert!(folder.join(path).exists(), "{}: {link}", page.display());
+            let target = if path.is_empty() { page.clone() } else { folder.join(path) };
+            assert!(target.exists(), "{}: {link}", page.display());
             seen += 1;
+            if let Some(anchor) = anchor.filter(|_| target.extension().is_some_and(|end| end == "md")) {
+                assert!(anchors(&read(&target)).iter().any(|known| known == anchor), "{}: {link}", page.display());
+                headings += 1;
+            }
         }
     }
-    assert!(seen > 50, "{seen} links");
+    assert!(seen > 50 && headings > 50, "{seen} links, {headings} to headings");
+}
+
+#[test]
+fn headings_have_anchors() {
+    let page = "# A page\n\n```sh\n# no heading\n```\n### `GET /v1/runs/{id}`\n#tag\n## What it's for\n";
+    assert_eq!(anchors(page), ["a-page", "get-v1runsid", "what-its-for"]);
 }

@@ -51,7 +51,7 @@ pub(super) fn responses(operation: &Operation) -> Value {
             json!({"items": {"type": "array", "items": reference(schema)}, "page_info": reference("PageInfo")});
         Some(content(JSON, json!({"type": "object", "required": ["items", "page_info"], "properties": properties})))
     };
-    let mut refused: Vec<u16> = vec![400, 401, 403, 404, 405, 429, 500];
+    let mut refused: Vec<u16> = vec![400, 401, 403, 404, 405, 429, 500, 503, 507];
     match operation.id {
         "registerEntrypoint" => {
             put("201", "The draft.", ok("Entrypoint"));
@@ -75,7 +75,11 @@ pub(super) fn responses(operation: &Operation) -> Value {
             refused.push(409);
         }
         "startInvocation" => {
-            put("201", "Started; a synchronous call has waited for the end.", ok("InvocationResult"));
+            put(
+                "201",
+                "Started; a synchronous call has waited for the end, or until a workflow began to wait: then it is `suspended`.",
+                ok("InvocationResult"),
+            );
             put(
                 "200",
                 "Nothing was started: a dry run, a cached result, or the run of the same key.",
@@ -133,6 +137,8 @@ pub(super) fn refusals() -> Map<String, Value> {
         (422, "The document is not valid; `issues` names all that is wrong."),
         (429, "A rate limit or a quota; `Retry-After` says when to come back."),
         (500, "Something went wrong inside."),
+        (503, "The server does not take it now: it stops, or its store does not answer. Try again."),
+        (507, "The store is full."),
     ];
     let of = |(status, description): (u16, &str)| {
         let schema = reference(if status == 422 { "ValidationProblem" } else { "Problem" });

@@ -23,7 +23,7 @@ use crate::identity::NewKey;
 use crate::params::Params;
 
 /// Ten years.
-const LIFE_SECONDS_MAX: u64 = 10 * 365 * 24 * 60 * 60;
+pub(crate) const LIFE_SECONDS_MAX: u64 = 10 * 365 * 24 * 60 * 60;
 
 /// The key that a path names.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shu
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources, Tls};
+use servo_store::testkit::faulty::{FaultyStore, Plan};
 use tokio::net::TcpListener;
 
 use crate::backend::Backend;
@@ -30,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Arc<dyn Handlers>,
     pub(crate) backend: Backend,
+    /// Counts the calls of the store, and lets some fail.
+    pub(crate) store_plan: Option<Plan>,
     /// What the serverless runtime is told differently.
     pub(crate) platform: fn(&mut Platform),
 }
@@ -49,6 +52,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
             backend: Backend::here(),
+            store_plan: None,
             platform: |_| {},
         }
     }
@@ -91,7 +95,10 @@ impl Server {
     pub(crate) async fn with(options: Options) -> Self {
         let clock = options.clock.clone();
         let (limits, time) = (options.runtime.limits.clone(), Arc::new(move || clock.now()));
-        let store = options.backend.open(limits, time).await;
+        let mut store = options.backend.open(limits, time).await;
+        if let Some(plan) = options.store_plan {
+            store = Arc::new(FaultyStore::new(store, plan));
+        }
         let tasks = Tasks::on_tokio();
         let runtime = Runtime::start(Parts {
             store,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use servo_model::snapshot::BlockedBy;
+use servo_model::{StepId, Timestamp};
 
 use crate::harness::Server;
 
@@ -81,6 +83,36 @@ fn every_reference_leads_somewhere() {
     let mut seen = 0;
     visit(document(), &mut seen);
     assert!(seen > 100, "{seen}");
+}
+
+/// What few answers have is still described: why a run waits, with everything that may be said of it.
+#[test]
+fn a_cause_of_waiting_has_all_its_members() {
+    let whole = BlockedBy {
+        cause: "handler".to_owned(),
+        step_id: Some(StepId::parse("fetch").unwrap()),
+        name: Some("charge".to_owned()),
+        reason: Some("it failed".to_owned()),
+        earliest_at: Some(Timestamp::from_millis(0)),
+    };
+    let told: BTreeSet<_> = serde_json::to_value(whole).unwrap().as_object().unwrap().keys().cloned().collect();
+    let schemas = &document()["components"]["schemas"];
+    for name in ["RunSnapshot", "StartedRun"] {
+        let members = schemas[name]["properties"]["blockedBy"]["items"]["properties"].as_object().unwrap();
+        assert_eq!(members.keys().cloned().collect::<BTreeSet<_>>(), told, "{name}");
+    }
+}
+
+/// A key that has ended before it is made is refused, and the description says so.
+#[tokio::test]
+async fn the_life_of_a_key_is_described() {
+    let life = &document()["components"]["schemas"]["CreateKeyRequest"]["properties"]["expiresInSeconds"];
+    let server = Server::start().await;
+    let (least, most) = (life["minimum"].as_u64().unwrap(), life["maximum"].as_u64().unwrap());
+    for (seconds, status) in [(least - 1, 422), (least, 201), (most, 201), (most + 1, 422)] {
+        let body = json!({"name": format!("k{seconds}"), "roles": ["viewer"], "expiresInSeconds": seconds});
+        assert_eq!(server.post("/v1/keys", &body).await.status, status, "{seconds}");
+    }
 }
 
 /// The committed file is what programs are generated from. `SERVO_WRITE_SPEC=1` writes it.

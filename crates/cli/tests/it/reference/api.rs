@@ -130,10 +130,12 @@ fn document(name: &str, schema: &Value, out: &mut String) {
     let parts = schema["allOf"].as_array().map_or_else(|| vec![schema], |parts| parts.iter().collect());
     let types: Vec<_> = parts.iter().filter(|part| part["$ref"].is_string()).map(|part| type_of(part)).collect();
     let own: Vec<_> = parts.iter().filter_map(|part| Some((part, part["properties"].as_object()?))).collect();
+    // Also of a document without fields of its own: what refers to it leads here.
+    out.push_str(&format!("\n### {name}\n"));
     if types.is_empty() && own.iter().all(|(_, fields)| fields.is_empty()) {
+        out.push_str(&format!("\n{}\n", unlisted(schema)));
         return;
     }
-    out.push_str(&format!("\n### {name}\n"));
     if !types.is_empty() {
         out.push_str(&format!("\nAll that {} has, and:\n", types.join(" and ")));
     }
@@ -146,4 +148,18 @@ fn document(name: &str, schema: &Value, out: &mut String) {
             out.push_str(&format!("| `{field}` | {}{must} | {what} |\n", cell(&type_of(schema))));
         }
     }
+}
+
+/// What a document is whose fields are not the same in each.
+fn unlisted(schema: &Value) -> String {
+    let Some(forms) = schema["oneOf"].as_array() else { return format!("A JSON {} of any form.", type_of(schema)) };
+    // Each form has one field with a fixed value, which is its name.
+    let name = |form: &Value| {
+        let fields = form["properties"].as_object()?;
+        fields.iter().find_map(|(field, schema)| Some((field.clone(), schema["const"].as_str()?.to_owned())))
+    };
+    let names: Vec<_> = forms.iter().filter_map(name).collect();
+    let field = names.first().map(|(field, _)| field.as_str()).unwrap_or_default();
+    let words: Vec<_> = names.iter().map(|(_, word)| format!("`{word}`")).collect();
+    format!("Its fields depend on `{field}`, as the description has them: {}.", words.join(", "))
 }

@@ -8,6 +8,7 @@ use servo_model::invocation::InvocationStatus;
 use servo_model::{AuditOutcome, Permission, Role, RunStatus, StepStatus, codes};
 
 use crate::openapi::schemas::reference;
+use crate::routes::keys::LIFE_SECONDS_MAX;
 
 type Members<'a> = &'a [(&'a str, Value)];
 
@@ -89,7 +90,15 @@ fn runs() -> Vec<(&'static str, Value)> {
             ("skipReason", text()),
         ],
     );
-    let blocked = object(&[("cause", text())], &[("stepId", text()), ("name", text()), ("earliestAt", time())]);
+    let blocked = object(
+        &[("cause", text())],
+        &[
+            ("stepId", text()),
+            ("name", text()),
+            ("reason", told(text(), "What the cause alone does not say.")),
+            ("earliestAt", time()),
+        ],
+    );
     let cause = object(&[("code", text()), ("message", text())], &[("stepId", text())]);
     let snapshot_required: Vec<(&str, Value)> = vec![
         ("runId", text()),
@@ -265,6 +274,7 @@ fn identity() -> Vec<(&'static str, Value)> {
         ],
         &[("reason", text()), ("source", text())],
     );
+    let life = json!({"type": "integer", "minimum": 1, "maximum": LIFE_SECONDS_MAX});
     let permissions = list(word(&Permission::ALL.map(Permission::as_str)));
     vec![
         ("KeyItem", object(&key_required, &key_optional)),
@@ -277,7 +287,7 @@ fn identity() -> Vec<(&'static str, Value)> {
                 &[
                     ("kind", kind),
                     ("tenantId", told(text(), "Another tenant's, for those who run the platform.")),
-                    ("expiresInSeconds", told(count(), "Without it the key lasts until it is revoked.")),
+                    ("expiresInSeconds", told(life, "Without it the key lasts until it is revoked.")),
                 ],
             ),
         ),

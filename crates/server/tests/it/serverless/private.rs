@@ -95,17 +95,21 @@ async fn a_private_run_is_not_there_in_any_api() {
     }
 }
 
-/// SR-012: nor is it in lists, alerts and charts.
-async fn a_private_run_is_in_no_list_of_others() {
-    let (api, entrypoint, run) = private(WORKFLOW).await;
+async fn alert(api: &Api, subject: &str, run_id: Option<RunId>) {
     let alert = NewAlert {
         code: AlertCode::RunQuarantined,
-        subject: run.clone(),
-        run_id: Some(RunId::parse(&run).unwrap()),
+        subject: subject.to_owned(),
+        run_id,
         tenant: servo_model::TenantId::parse("acme").unwrap(),
         message: "for the test".to_owned(),
     };
     api.server.runtime.engine().store().raise_alert(alert).await.unwrap();
+}
+
+/// SR-012: nor is it in lists, alerts and charts.
+async fn a_private_run_is_in_no_list_of_others() {
+    let (api, entrypoint, run) = private(WORKFLOW).await;
+    alert(&api, &run, Some(RunId::parse(&run).unwrap())).await;
     let lists = ["/v1/runs", &format!("/v1/runs?planId={entrypoint}"), "/v1/alerts"];
     for (key, sees) in [("acme-viewer", 0), ("acme-admin", 0), (OWNER, 1), ("acme-platform-admin", 1)] {
         for path in lists {
@@ -122,7 +126,21 @@ async fn a_private_run_is_in_no_list_of_others() {
     assert!(counted("acme-platform-admin").await);
 }
 
+/// SR-012: an alert that is kept from somebody does not push out one that is not.
+async fn a_private_run_takes_no_place_in_the_list_of_alerts() {
+    let (api, _, run) = private(WORKFLOW).await;
+    // The private run's comes first, also when both are of one millisecond: then they are in the order of their subjects.
+    alert(&api, "what all see", None).await;
+    alert(&api, &run, Some(RunId::parse(&run).unwrap())).await;
+    for (key, sees) in [("acme-viewer", "what all see"), (OWNER, run.as_str()), ("acme-platform-admin", run.as_str())] {
+        let answer = api.server.send(Method::GET, "/v1/alerts?limit=1", key, None).await;
+        let subjects: Vec<_> = answer.json["items"].as_array().unwrap().iter().map(|item| &item["subject"]).collect();
+        assert_eq!(subjects, [sees], "{key}: {}", answer.text);
+    }
+}
+
 crate::backend::on_every_store! {
+    a_private_run_takes_no_place_in_the_list_of_alerts,
     a_private_run_is_not_there_in_any_api,
     a_private_run_is_in_no_list_of_others,
 }
