@@ -278,6 +278,31 @@ async fn there_are_never_more_children_than_allowed() {
     }
 }
 
+/// A call for which there is no child in its time has not run, and says so; it comes again when there is room. One that had to wait has
+/// all of its time, and the wait is told apart from it.
+#[tokio::test]
+async fn a_place_in_the_line_is_not_the_programs_time() {
+    let world = World::with(servo_adapter_starlark::Settings { children_max: 1, ..crate::support::settings() });
+    let busy = "def main(ctx, input):\n    for i in range(1000000000):\n        pass\n";
+    let short = |source: &str, millis: u64| servo_adapter::HandlerCall {
+        timeout: Duration::from_millis(millis),
+        ..plain(source, "null")
+    };
+    let idle = "def main(ctx, input):\n    return 1\n";
+    let (first, refused, waits) = tokio::join!(
+        world.starlark.call(short(busy, 1_000)),
+        world.starlark.call(short(idle, 50)),
+        world.starlark.call(short(idle, 30_000)),
+    );
+    assert!(first.is_err());
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind, servo_adapter::FailureKind::Unreached);
+    assert!(refused.usage.waited_ms >= 50, "{refused:?}");
+    let waited = waits.unwrap();
+    assert_eq!(waited.text, "1");
+    assert!(waited.usage.waited_ms >= 500, "{waited:?}");
+}
+
 /// The processes that this one has started and that still are.
 pub(crate) fn children() -> Vec<u32> {
     let own = std::process::id();
