@@ -139,7 +139,7 @@ impl Executions {
             }
             tokio::select! {
                 biased;
-                // It has ended here since this began to listen, so that this is how.
+                // It has ended here since this began to listen, or it waits for something, which is no end.
                 () = listener.rung() => if let Some(Some(ended)) = engine.remembered(&scope, run_id, ended).await {
                     return Ok(Some(ended));
                 },
