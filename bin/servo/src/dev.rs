@@ -144,7 +144,8 @@ fn reset(folder: &Path, out: &Out) -> Result<(), Failure> {
     drop(opened);
     let database = ["", "-wal", "-shm"].map(|suffix| format!("{}{suffix}", servo_store_sqlite::DATABASE_FILE));
     let mut removed = Vec::new();
-    for name in database.iter().map(String::as_str).chain([dev_key::FILE]) {
+    let redo = servo_store_sqlite::REDO_FILES;
+    for name in database.iter().map(String::as_str).chain(redo).chain([dev_key::FILE]) {
         let path = folder.join(name);
         if path.exists() {
             std::fs::remove_file(&path).map_err(|error| failed(&error))?;

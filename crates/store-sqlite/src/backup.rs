@@ -14,7 +14,7 @@ use crate::error::{Fault, corrupt, unavailable};
 use crate::lock::Lock;
 use crate::open::{self, make_folder, sync_folder};
 use crate::sql::admin;
-use crate::{DATABASE_FILE, schema};
+use crate::{DATABASE_FILE, REDO_FILES, schema};
 
 /// Added to the positions of a restored store. Events after the backup are lost, but readers may have seen them: no new
 /// event may come to stand at or before a position that a reader has passed.
@@ -45,6 +45,9 @@ pub fn restore(backup: &Path, data_dir: &Path) -> Result<()> {
         name.push(suffix);
         refuse_existing(Path::new(&name), "data_dir")?;
     }
+    for name in REDO_FILES {
+        refuse_existing(&data_dir.join(name), "data_dir")?;
+    }
     let file = copy(&source, data_dir, skip_positions)?;
     crashpoint!("sqlite.restore.before_rename");
     put_in_place(file, &target, data_dir)
@@ -62,11 +65,18 @@ fn check(source: &Connection) -> std::result::Result<(), Fault> {
     }
 }
 
+/// The counter of `events` knows every position that was given. Packs are asked nevertheless: a position that is given
+/// twice would be noticed by nobody.
 fn skip_positions(copy: &Connection) -> rusqlite::Result<()> {
-    let skipped =
-        copy.execute("UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'events'", params![POSITION_GAP])?;
+    let packed = copy.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'packs'")?.exists([])?;
+    let sql = if packed { "SELECT coalesce(max(last_position), 0) FROM packs" } else { "SELECT 0" };
+    let last: i64 = copy.query_row(sql, [], |row| row.get(0))?;
+    let skipped = copy.execute(
+        "UPDATE sqlite_sequence SET seq = max(seq, ?1) + ?2 WHERE name = 'events'",
+        params![last, POSITION_GAP],
+    )?;
     if skipped == 0 {
-        copy.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)", params![POSITION_GAP])?;
+        copy.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?1)", params![last + POSITION_GAP])?;
     }
     Ok(())
 }
@@ -131,4 +141,25 @@ fn folder_of(path: &Path) -> PathBuf {
 
 fn invalid(field: &str, reason: &str) -> Error {
     Error::Invalid { field: field.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::events;
+    use crate::sql::events::fixture::{Filled, packed, row};
+
+    #[test]
+    fn positions_of_packs_are_skipped_too() {
+        for plans in [&[packed(0), row(0), packed(0)][..], &[packed(0), packed(0), packed(1)]] {
+            let mut filled = Filled::new();
+            filled.flush(plans);
+            skip_positions(&filled.conn).unwrap();
+            assert_eq!(events::next_position(&filled.conn).unwrap(), 3 + POSITION_GAP + 1);
+            filled.conn.execute_batch("DROP TABLE packs; DELETE FROM sqlite_sequence").unwrap();
+            skip_positions(&filled.conn).unwrap();
+            let seq: i64 = filled.conn.query_row("SELECT seq FROM sqlite_sequence", [], |row| row.get(0)).unwrap();
+            assert_eq!(seq, POSITION_GAP, "a backup of an earlier schema has no packs");
+        }
+    }
 }

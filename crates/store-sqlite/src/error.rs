@@ -80,7 +80,7 @@ pub(crate) fn judge(error: &rusqlite::Error, os_error: i32) -> (Reach, Error) {
 }
 
 /// A quota or a limit on file sizes is as good as a full disk.
-fn no_space(os_error: i32) -> bool {
+pub(crate) fn no_space(os_error: i32) -> bool {
     let kind = std::io::Error::from_raw_os_error(os_error).kind();
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

@@ -1,9 +1,13 @@
 //! The SQLite store: one file, one process, one writer thread.
 //!
-//! - [`SqliteStore`] is the handle. Every write becomes a job for the `writer` thread, which commits many jobs in one
-//!   physical transaction and answers each after the commit that holds its work. Reads run on `reader` threads with
-//!   connections of their own, so no async thread ever waits for the disk.
-//! - `open` locks the folder, checks the library and the file, and sets what durability rests on; `schema` migrates.
+//! - [`SqliteStore`] is the handle. Every write becomes a job for the `writer` thread. What happens often (appends,
+//!   cursors, audit entries, log lines) it decides on what it knows, writes many callers' changes into the `redo` with
+//!   one sync, and answers. What is `ahead` of the database is put there (`apply`) by the `applier`, many groups in one
+//!   transaction; jobs of other kinds run there as well.
+//! - Reads run on `reader` threads with connections of their own, after the database has all that was answered
+//!   (`progress`), so no async thread ever waits for the disk.
+//! - `open` locks the folder, checks the library and the file, and sets what durability rests on; `schema` migrates;
+//!   `recover` brings the database up to what the redo file has after a crash.
 //! - `sql` has the statements, a file per role, under the same names as in the Postgres store.
 //! - [`restore`] puts a backup into an empty folder.
 //!
@@ -15,14 +19,21 @@
 #[macro_use]
 mod crashpoint;
 
+mod ahead;
+mod apply;
 mod backup;
+mod bytes;
 mod codec;
 mod config;
 mod error;
 mod kept;
 mod lock;
 mod open;
+mod pack;
+mod progress;
 mod reader;
+mod recover;
+mod redo;
 mod sabotage;
 mod schema;
 mod sql;
@@ -40,5 +51,8 @@ pub use schema::SCHEMA_VERSION;
 pub use stats::Stats;
 pub use store::SqliteStore;
 
+/// The redo file inside the data folder: what was answered and may not be in the database yet. A store that was closed has
+/// none.
+pub const REDO_FILES: [&str; 2] = ["servo.redo-a", "servo.redo-b"];
 /// The database inside the data folder.
 pub const DATABASE_FILE: &str = "servo.db";

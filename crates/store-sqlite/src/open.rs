@@ -12,6 +12,8 @@ use servo_store::{Error, Result};
 use crate::config::Config;
 use crate::error::{Fault, corrupt, judge, os_error, unavailable};
 use crate::lock::Lock;
+use crate::recover::recover;
+use crate::redo::Redo;
 use crate::sabotage::Sabotage;
 use crate::{DATABASE_FILE, schema};
 
@@ -26,9 +28,9 @@ const READER_CACHE_KIB: i64 = -4 * 1024;
 const WAL_KEEP_BYTES: i64 = 64 * 1024 * 1024;
 
 /// A store that is open and up to date, before its threads are started.
-#[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) conn: Connection,
+    pub(crate) redo: Redo,
     pub(crate) lock: Lock,
     pub(crate) sabotage: Sabotage,
     pub(crate) settings: Vec<(String, String)>,
@@ -42,7 +44,8 @@ pub(crate) fn open(config: &Config) -> Result<Opened> {
     let path = config.data_dir.join(DATABASE_FILE);
     let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     let settings = prepare(&conn, config, sabotage).map_err(|fault| explain(fault, &conn, &path))?;
-    Ok(Opened { conn, lock, sabotage, settings })
+    let redo = recover(&conn, config, sabotage).map_err(|error| at(&path, error))?;
+    Ok(Opened { conn, redo, lock, sabotage, settings })
 }
 
 /// A connection that only reads.
@@ -82,12 +85,21 @@ fn prepare(
     Ok(settings)
 }
 
-fn set_durable(conn: &Connection, sabotage: Sabotage) -> std::result::Result<Vec<(String, String)>, Fault> {
-    let synchronous = match () {
-        () if sabotage.syncs_rarely() => 1,
+/// `FULL` syncs SQLite's log at every commit; with `NORMAL` a power cut may take the last commits back, in order.
+pub(crate) fn set_synchronous(conn: &Connection, is_durable: bool, sabotage: Sabotage) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "synchronous", synchronous(is_durable, sabotage))
+}
+
+fn synchronous(is_durable: bool, sabotage: Sabotage) -> i64 {
+    match () {
         () if sabotage.never_syncs() => 0,
+        () if sabotage.syncs_rarely() || !is_durable => 1,
         () => 2,
-    };
+    }
+}
+
+fn set_durable(conn: &Connection, sabotage: Sabotage) -> std::result::Result<Vec<(String, String)>, Fault> {
+    let synchronous = synchronous(true, sabotage);
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     conn.pragma_update(None, "synchronous", synchronous)?;
     conn.pragma_update(None, "foreign_keys", true)?;

@@ -71,4 +71,6 @@ variants! {
     NoFence = "no-fence", ignores_fences;
     /// Every commit happens, and then reports an error of the disk.
     CommitIoError = "commit-io-error", reports_commit_errors;
+    /// Not broken, but old: every event is a row of its own, as before there were packs.
+    EventsAsRows = "events-as-rows", writes_rows;
 }

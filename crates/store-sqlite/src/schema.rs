@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 8, name: "run_numbers", sql: include_str!("../migrations/0008_run_numbers.sql") },
     Migration { version: 9, name: "counts", sql: include_str!("../migrations/0009_counts.sql") },
     Migration { version: 10, name: "left_dispatches", sql: include_str!("../migrations/0010_left_dispatches.sql") },
+    Migration { version: 11, name: "packs", sql: include_str!("../migrations/0011_packs.sql") },
 ];
 
 /// The newest schema that this program knows.

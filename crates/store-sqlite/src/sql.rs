@@ -6,6 +6,7 @@ pub(crate) mod admin;
 pub(crate) mod audit;
 pub(crate) mod dispatch;
 pub(crate) mod entrypoints;
+pub(crate) mod events;
 pub(crate) mod identity;
 pub(crate) mod lease;
 pub(crate) mod lines;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -14,13 +14,17 @@ use tokio::sync::oneshot;
 use crate::config::Config;
 use crate::error::{Fault, unavailable};
 use crate::kept::Kept;
+use crate::progress::Progress;
 use crate::reader::Readers;
 use crate::stats::{Counters, Stats};
 use crate::tail::Tail;
 use crate::writer::Writer;
-use crate::writer::job::{Call, Nature};
+use crate::writer::applier::{Applier, Shared};
+use crate::writer::job::{self, Job, Nature};
 use crate::writer::queue::Queue;
+use crate::writer::room::Room;
 use crate::writer::tx::Tx;
+use crate::writer::view::View;
 use crate::{DATABASE_FILE, open};
 
 /// A store in one SQLite file. Clones share it; when the last one goes, the store is closed.
@@ -38,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) queue: Arc<Queue>,
     pub(crate) tail: Arc<Tail>,
     pub(crate) kept: Arc<Kept>,
+    progress: Arc<Progress>,
     counters: Arc<Counters>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The folder of an ephemeral store goes after everything in it is closed.
@@ -74,22 +79,40 @@ impl SqliteStore {
         let queue = Arc::new(Queue::new(config.queue_jobs_max, config.queue_bytes_max));
         let counters = Arc::new(Counters::default());
         let (tail, kept) = (Arc::new(Tail::default()), Arc::new(Kept::default()));
+        let progress = Arc::new(Progress::at(opened.redo.last()));
         let (readers, reader_threads) = Readers::start(&path, config.readers)?;
-        let writer = Writer {
-            conn: opened.conn,
-            queue: queue.clone(),
+        let shared = Shared {
             limits: config.limits.clone(),
             time: config.time.clone(),
             sabotage: opened.sabotage,
             counters: counters.clone(),
             tail: tail.clone(),
             kept: kept.clone(),
+            queue: queue.clone(),
+        };
+        let (tasks, to_do) = mpsc::channel();
+        let (report, done) = mpsc::channel();
+        let applier = Applier::new(opened.conn, shared);
+        let applier = start("servo-apply", move || applier.run(&to_do, &report))?;
+        let writer = Writer {
+            conn: open::open_reader(&path)?,
+            redo: opened.redo,
+            queue: queue.clone(),
+            limits: config.limits.clone(),
+            time: config.time.clone(),
+            sabotage: opened.sabotage,
+            counters: counters.clone(),
+            tail: tail.clone(),
+            progress: progress.clone(),
+            room: Room::new(config.data_dir, config.pages_max),
             group_commit: config.group_commit,
+            tasks,
+            done,
+            applier,
             readers: reader_threads,
             lock: opened.lock,
         };
-        let thread = std::thread::Builder::new().name("servo-write".to_owned()).spawn(move || writer.run());
-        let thread = thread.map_err(|error| unavailable(format!("start the writing thread: {error}")))?;
+        let thread = start("servo-write", move || writer.run())?;
         let inner = Inner {
             path,
             limits: config.limits,
@@ -99,11 +122,35 @@ impl SqliteStore {
             queue,
             tail,
             kept,
+            progress,
             counters,
             writer: Mutex::new(Some(thread)),
             _folder: folder,
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Decides work on what the writer knows, and waits until its changes are durable. Dropping the future does not take
+    /// the work back.
+    pub(crate) async fn ahead<T, F>(&self, bytes: usize, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut View<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        let (job, answer) = job::ahead(bytes, work);
+        self.inner.queue.push(job)?;
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
+    }
+
+    /// Returns when the database has all that was answered before.
+    pub(crate) async fn settle(&self) -> Result<()> {
+        if self.inner.progress.is_settled() { Ok(()) } else { self.catch_up().await }
+    }
+
+    async fn catch_up(&self) -> Result<()> {
+        let (waiter, settled) = oneshot::channel();
+        self.inner.queue.push(Job::Settle(waiter))?;
+        settled.await.unwrap_or_else(|_| Err(unavailable("the writer ended without an answer")))
     }
 
     /// Runs work in a transaction and waits for its commit. Dropping the future does not take the work back.
@@ -112,17 +159,36 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        let (job, answer) = Call::prepare(nature, work);
-        self.inner.queue.push(job)?;
-        // A job that was taken and not answered went down with the writer, and nobody knows how far it came.
-        let unknown = |_| {
-            Err(Error::Unavailable { detail: "the writer ended without an answer".to_owned(), maybe_written: true })
-        };
-        answer.await.unwrap_or_else(unknown)
+        let (job, answer) = job::direct(nature, work);
+        self.inner.queue.push(Job::Direct(job))?;
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
     }
 
-    /// Reads from a snapshot of what is committed.
+    /// Reads what was answered until now.
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        self.settle().await?;
+        self.inner.readers.read(work).await
+    }
+
+    /// Reads open dispatches. Most are handed out with what makes them, and were never open for a reader: those are not waited
+    /// for.
+    pub(crate) async fn read_open_dispatches<T, F>(&self, epoch: u64, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        if !self.inner.progress.is_settled_for_dispatches(epoch) {
+            self.catch_up().await?;
+        }
+        self.inner.readers.read(work).await
+    }
+
+    /// Reads tables that only direct jobs write, so that the database always has all of them.
+    pub(crate) async fn read_direct<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
@@ -137,6 +203,7 @@ impl SqliteStore {
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
         self.check_open()?;
+        self.settle().await?;
         let (reply, answer) = oneshot::channel();
         // Keeps the store open, and a temporary folder in place, until the work is done.
         let inner = self.inner.clone();
@@ -161,6 +228,16 @@ impl SqliteStore {
         self.inner.readers.close();
         closed.await.unwrap_or_else(|_| Err(unavailable("the writer ended before it could close the file")))
     }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map_err(|error| unavailable(format!("start the thread {name}: {error}")))
+}
+
+/// A job that was taken and not answered went down with the writer, and nobody knows how far it came.
+fn unanswered() -> Error {
+    Error::Unavailable { detail: "the writer ended without an answer".to_owned(), maybe_written: true }
 }
 
 impl Drop for Inner {

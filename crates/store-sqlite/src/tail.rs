@@ -12,8 +12,8 @@ use servo_store::page::PageBytes;
 use servo_store::{Position, StoredEvent};
 
 /// Followers look several times in the time that fills this, even at the full rate of the writer.
-const EVENTS_MAX: usize = 2_048;
-const BYTES_MAX: usize = 1024 * 1024;
+const EVENTS_MAX: usize = 8_192;
+const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
@@ -26,30 +26,11 @@ struct Held {
     bytes: usize,
 }
 
-/// What a group of jobs did to the end of the log.
-#[derive(Debug, Default)]
-pub(crate) struct Grown {
-    pub(crate) events: Vec<StoredEvent>,
-    /// Events went, or came in another way.
-    pub(crate) is_broken: bool,
-}
-
-impl Grown {
-    pub(crate) fn merge(&mut self, other: Grown) {
-        self.events.extend(other.events);
-        self.is_broken |= other.is_broken;
-    }
-}
-
 impl Tail {
     /// After the commit, and before anybody is told of it.
-    pub(crate) fn grow(&self, grown: Grown) {
+    pub(crate) fn grow(&self, events: Vec<Arc<StoredEvent>>) {
         let mut held = self.lock();
-        if grown.is_broken {
-            held.clear();
-            return;
-        }
-        for event in grown.events {
+        for event in events {
             held.push(event);
         }
     }
@@ -84,12 +65,12 @@ impl Tail {
 }
 
 impl Held {
-    fn push(&mut self, event: StoredEvent) {
+    fn push(&mut self, event: Arc<StoredEvent>) {
         if self.events.back().is_some_and(|last| last.position.id + 1 != event.position.id) {
             self.clear();
         }
         self.bytes += event.payload.len();
-        self.events.push_back(Arc::new(event));
+        self.events.push_back(event);
         while self.events.len() > EVENTS_MAX || self.bytes > BYTES_MAX {
             let Some(gone) = self.events.pop_front() else { break };
             self.bytes -= gone.payload.len();
@@ -126,7 +107,7 @@ mod tests {
     }
 
     fn grow(tail: &Tail, ids: std::ops::Range<u64>) {
-        tail.grow(Grown { events: ids.map(|id| event(id, 10)).collect(), is_broken: false });
+        tail.grow(ids.map(|id| Arc::new(event(id, 10))).collect());
     }
 
     fn ids(page: &LogPage) -> Vec<u64> {
@@ -156,7 +137,7 @@ mod tests {
         grow(&tail, 5..7);
         assert_eq!(tail.read(Position::of_id(3), 10, 1_000), None, "the event at 4 came in another way");
         assert_eq!(ids(&tail.read(Position::of_id(4), 10, 1_000).unwrap()), [5, 6]);
-        tail.grow(Grown { events: vec![event(7, 1)], is_broken: true });
+        tail.clear();
         assert_eq!(tail.read(Position::of_id(4), 10, 1_000), None);
     }
 
@@ -166,7 +147,7 @@ mod tests {
         grow(&tail, 1..3 * EVENTS_MAX as u64);
         assert_eq!(tail.lock().events.len(), EVENTS_MAX);
         let next = 3 * EVENTS_MAX as u64;
-        tail.grow(Grown { events: vec![event(next, BYTES_MAX + 1)], is_broken: false });
+        tail.grow(vec![Arc::new(event(next, BYTES_MAX + 1))]);
         assert_eq!(tail.lock().bytes, 0);
         assert_eq!(tail.lock().events.len(), 0);
         grow(&tail, next + 1..next + 2);

@@ -22,9 +22,11 @@ use servo_store::{
     RunStore, Scope, StoredEvent, WorkStore,
 };
 
+use crate::REDO_FILES;
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::sql::{admin, dispatch, lease, log, queue, relay, runs, timer};
+use crate::sql::{admin, dispatch, events, lease, log, queue, relay, runs, timer};
 use crate::store::SqliteStore;
+use crate::writer::append;
 use crate::writer::job::Nature;
 use crate::{backup, error::Fault};
 
@@ -37,14 +39,12 @@ impl LogStore for SqliteStore {
 
     async fn append(&self, append: Append) -> Result<Appended> {
         append.check(&self.inner.limits)?;
-        let nature = log::nature(&append, &self.inner.limits);
-        let digests = log::digests(&append);
-        self.write(nature, move |tx| log::append(tx, append, &digests)).await
+        self.ahead(append::bytes(&append), move |view| append::append(view, append)).await
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let (scope, run_id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
-        self.read(move |conn| log::read_run(conn, &scope, &run_id, after, limit, bytes_max)).await
+        self.read(move |conn| events::read_run(conn, &scope, &run_id, after, limit, bytes_max)).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
@@ -54,14 +54,8 @@ impl LogStore for SqliteStore {
 
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {
         let (run_id, tenant) = (run_id.clone(), tenant.clone());
-        let nature = Nature { bytes: snapshot.state.len(), may_fail_late: false };
-        self.write(nature, move |tx| {
-            if tx.head(&run_id)?.is_some_and(|head| head.tenant == tenant) {
-                log::insert_snapshot(tx.conn, &run_id, &snapshot)?;
-            }
-            Ok(())
-        })
-        .await
+        let bytes = snapshot.state.len();
+        self.ahead(bytes, move |view| append::put_snapshot(view, run_id, tenant, snapshot)).await
     }
 
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage> {
@@ -70,11 +64,11 @@ impl LogStore for SqliteStore {
             self.check_open()?;
             return Ok(page);
         }
-        self.read(move |conn| log::read_log(conn, after, limit, bytes_max)).await
+        self.read(move |conn| events::read_log(conn, after, limit, bytes_max)).await
     }
 
     async fn log_head(&self) -> Result<Position> {
-        self.read(log::log_head).await
+        self.read(events::log_head).await
     }
 
     async fn count_log(&self, after: Position, until: Position, most: u64) -> Result<u64> {
@@ -82,7 +76,7 @@ impl LogStore for SqliteStore {
             self.check_open()?;
             return Ok(0);
         }
-        self.read(move |conn| log::count_log(conn, after, until, most)).await
+        self.read(move |conn| events::count_log(conn, after, until, most)).await
     }
 }
 
@@ -106,7 +100,11 @@ impl RunStore for SqliteStore {
 
     async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
         let (tenant, run_id) = (tenant.clone(), run_id.clone());
-        self.write(Nature::SMALL_CHECKED, move |tx| runs::release_request(tx.conn, &tenant, key, &run_id)).await
+        self.write(Nature::SMALL_CHECKED, move |tx| {
+            tx.changes_runs = true;
+            runs::release_request(tx.conn, &tenant, key, &run_id)
+        })
+        .await
     }
 
     async fn count_by_visible(&self, tenant: &TenantId, plan_id: Option<&str>) -> Result<Vec<(InvocationStatus, u64)>> {
@@ -139,7 +137,7 @@ impl WorkStore for SqliteStore {
 
     async fn dispatch_heads(&self, heads: &DispatchHeads) -> Result<Vec<DispatchRow>> {
         let heads = heads.clone();
-        self.read(move |conn| dispatch::heads(conn, &heads)).await
+        self.read_open_dispatches(heads.epoch, move |conn| dispatch::heads(conn, &heads)).await
     }
 
     async fn open_dispatches(
@@ -150,7 +148,7 @@ impl WorkStore for SqliteStore {
         limit: u32,
     ) -> Result<Vec<DispatchRow>> {
         let tenant = tenant.clone();
-        self.read(move |conn| dispatch::open(conn, epoch, &tenant, after, limit)).await
+        self.read_open_dispatches(epoch, move |conn| dispatch::open(conn, epoch, &tenant, after, limit)).await
     }
 
     async fn get_dispatch(&self, request_id: &str) -> Result<Option<DispatchRow>> {
@@ -189,7 +187,7 @@ impl RelayStore for SqliteStore {
     }
 
     async fn move_cursor(&self, from: Option<Position>, to: CursorRow, fence: Option<Fence>) -> Result<()> {
-        self.write(Nature::SMALL_CHECKED, move |tx| relay::move_cursor(tx, from, &to, fence)).await
+        self.ahead(Nature::SMALL.bytes, move |view| append::move_cursor(view, from, to, fence)).await
     }
 
     async fn outbox_put(&self, row: OutboxRow) -> Result<()> {
@@ -198,11 +196,11 @@ impl RelayStore for SqliteStore {
 
     async fn outbox_due(&self, limit: u32) -> Result<Vec<OutboxRow>> {
         let now = (self.inner.time)();
-        self.read(move |conn| relay::outbox_due(conn, now, limit)).await
+        self.read_direct(move |conn| relay::outbox_due(conn, now, limit)).await
     }
 
     async fn outbox_len(&self) -> Result<u64> {
-        self.read(relay::outbox_len).await
+        self.read_direct(relay::outbox_len).await
     }
 
     async fn outbox_done(&self, position: Position) -> Result<()> {
@@ -214,7 +212,7 @@ impl RelayStore for SqliteStore {
     }
 
     async fn dead_letters(&self, after: Position, limit: u32) -> Result<Vec<DeadLetter>> {
-        self.read(move |conn| relay::dead_letters(conn, after, limit)).await
+        self.read_direct(move |conn| relay::dead_letters(conn, after, limit)).await
     }
 
     async fn redrive(&self, position: Option<Position>) -> Result<u64> {
@@ -227,7 +225,7 @@ impl RelayStore for SqliteStore {
 
     async fn alerts(&self, scope: &Scope, limit: u32) -> Result<Vec<Alert>> {
         let scope = scope.clone();
-        self.read(move |conn| relay::alerts(conn, &scope, limit)).await
+        self.read_direct(move |conn| relay::alerts(conn, &scope, limit)).await
     }
 
     async fn clear_alert(&self, code: AlertCode, tenant: &TenantId, subject: &str) -> Result<()> {
@@ -240,7 +238,7 @@ impl RelayStore for SqliteStore {
 impl AdminStore for SqliteStore {
     async fn info(&self) -> Result<StoreInfo> {
         let path = self.inner.path.clone();
-        let size_bytes = self.read(move |_| Ok(size(&path))).await?;
+        let size_bytes = self.read_direct(move |_| Ok(size(&path))).await?;
         Ok(StoreInfo {
             kind: "sqlite",
             engine_version: rusqlite::version().to_owned(),
@@ -252,7 +250,7 @@ impl AdminStore for SqliteStore {
     }
 
     async fn secret(&self) -> Result<[u8; 32]> {
-        self.read(schema::secret).await
+        self.read_direct(schema::secret).await
     }
 
     async fn quarantine(&self, run_id: &RunId, reason: &str) -> Result<()> {
@@ -313,9 +311,11 @@ impl AdminStore for SqliteStore {
     }
 }
 
-/// The database and its log. A file that is not there has no size.
+/// The database, its log and the redo file. A file that is not there has no size.
 fn size(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    [path, Path::new(&log)].iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+    let files = REDO_FILES.map(|name| path.with_file_name(name));
+    let files = files.into_iter().chain([path.to_owned(), log.into()]);
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }

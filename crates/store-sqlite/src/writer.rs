@@ -1,39 +1,50 @@
-//! The one thread that writes. It drains the queue a group at a time, runs every job of the group in one physical
-//! transaction, commits, and only then answers.
+//! The thread that decides and answers. It drains the queue a group at a time, decides every job of the group on what it
+//! knows, writes what they change into the redo file, and only then answers. Another thread, the applier, puts it into
+//! the database, many groups at once.
 //!
-//! A refused job takes back its own work and no other's. An error of the database ends the group: nobody in it has
-//! written anything. An error of the disk ends all writing until the store is opened again.
+//! A refused job takes back its own work and no other's. An error of the disk ends all writing until the store is opened
+//! again.
 
+pub(crate) mod append;
+pub(crate) mod applier;
 mod checkpoint;
 pub(crate) mod counts;
-pub(crate) mod heads;
+mod follow;
 pub(crate) mod job;
+mod keys;
 pub(crate) mod queue;
+mod recent;
+pub(crate) mod room;
+mod state;
 pub(crate) mod tx;
+pub(crate) mod view;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 use servo_model::limits::Limits;
 use servo_store::{Error, Result, TimeSource};
 
-use crate::error::{Fault, Reach, corrupt, judge, os_error, unavailable};
-use crate::kept::Kept;
+use crate::ahead::change::Change;
+use crate::ahead::{Ahead, codec};
+use crate::error::{Reach, unavailable};
 use crate::lock::Lock;
-use crate::open::BUSY_TIMEOUT;
+use crate::progress::Progress;
+use crate::redo::Redo;
 use crate::sabotage::Sabotage;
 use crate::sql::admin;
 use crate::stats::Counters;
-use crate::tail::{Grown, Tail};
-use checkpoint::Checkpoints;
-use counts::Counts;
-use heads::Heads;
-use job::{Call, Job, Nature};
+use crate::tail::Tail;
+use applier::{Broken, Direct, Done, Task};
+use job::{Decide, Job, Nature, Write};
 use queue::{Gather, Next, Pace, Queue};
-use tx::Tx;
+use room::Room;
+use state::State;
+use view::{Place, View};
 
 /// Longest wait for a group to gather. It is also never longer than half of what the last commit took, so that it pays
 /// where syncs are slow and does no harm where they are fast.
@@ -41,30 +52,26 @@ const GATHER_MAX: Duration = Duration::from_micros(300);
 /// A group of so many is not waited for: it shares the price of a sync well enough, and those who are still on their way
 /// run while it is written. With a group of everybody the writer and everybody else would take turns.
 const ENOUGH: usize = 8;
-
 pub(crate) struct Writer {
+    /// Reads the database as it is.
     pub(crate) conn: Connection,
+    pub(crate) redo: Redo,
     pub(crate) queue: Arc<Queue>,
     pub(crate) limits: Limits,
     pub(crate) time: TimeSource,
     pub(crate) sabotage: Sabotage,
     pub(crate) counters: Arc<Counters>,
     pub(crate) tail: Arc<Tail>,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) room: Room,
     pub(crate) group_commit: bool,
+    /// The applier: its tasks, what became of them, and its thread.
+    pub(crate) tasks: Sender<Task>,
+    pub(crate) done: Receiver<Done>,
+    pub(crate) applier: JoinHandle<()>,
     /// The threads that read; they end before the file is closed.
     pub(crate) readers: Vec<JoinHandle<()>>,
     pub(crate) lock: Lock,
-}
-
-/// What the thread keeps between groups.
-#[derive(Default)]
-struct State {
-    heads: Heads,
-    checkpoints: Checkpoints,
-    /// Runs were deleted whose events are still leaving.
-    has_leftovers: bool,
-    stopped: bool,
 }
 
 /// How a job came out inside its group.
@@ -73,62 +80,84 @@ enum Outcome {
     Refused(Error),
 }
 
-/// Why a group was given up.
-struct Broken {
-    reach: Reach,
-    error: Error,
-}
-
 impl Writer {
     /// Runs until the store is closed.
-    pub(crate) fn run(self) {
+    pub(crate) fn run(mut self) {
         // If this thread panics, nobody must wait for it forever.
         let _end = EndOfWriter(self.queue.clone());
+        let is_short = self.room.is_short();
         // An unreadable flag only means that the leftovers are found at the next retention.
-        let mut state = State { has_leftovers: admin::has_leftovers(&self.conn).unwrap_or(false), ..State::default() };
+        let has_leftovers = admin::has_leftovers(&self.conn).unwrap_or(false);
+        let mut state = State { is_short, has_leftovers, ..State::default() };
         let (mut gather, mut pace) = (Gather::default(), Pace::default());
         let jobs_max = if self.group_commit { usize::MAX } else { 1 };
         loop {
-            gather.has_other_work = state.has_leftovers && !state.stopped;
+            self.look_after_applier(&mut state);
+            gather.other_work_in = state.other_work_in();
             match self.queue.next(gather, jobs_max, &mut pace) {
                 Next::Batch(jobs) => {
                     let answered = jobs.len();
-                    let took = self.commit(&mut state, jobs);
+                    let took = self.serve(&mut state, jobs);
                     // Whoever waits already and whoever was answered just now: those may make up the next group.
-                    let jobs = answered + self.queue.len();
-                    gather =
-                        Gather { jobs: jobs.min(ENOUGH), patience: GATHER_MAX.min(took / 2), has_other_work: false };
+                    let jobs = (answered + self.queue.len()).min(ENOUGH);
+                    gather = Gather { jobs, patience: GATHER_MAX.min(took / 2), other_work_in: None };
                 }
                 Next::Idle => {
                     gather = Gather::default();
-                    self.purge_leftovers(&mut state);
+                    if state.has_leftovers && !state.is_stopped() && state.newer.is_empty() {
+                        self.purge_leftovers(&mut state);
+                    }
                 }
                 Next::Closed(closer) => {
-                    let closed = self.finish(&state);
+                    let closed = self.finish(&mut state);
                     if let Some(closer) = closer {
                         let _ = closer.send(closed);
                     }
                     return;
                 }
             }
-            self.checkpoint(&mut state, gather.jobs <= 1);
         }
     }
 
-    /// One physical transaction. Says how long its commit took.
-    fn commit(&self, state: &mut State, mut jobs: Vec<Box<dyn Job>>) -> Duration {
+    /// Says how long the commit took.
+    fn serve(&mut self, state: &mut State, jobs: Vec<Job>) -> Duration {
         self.counters.answered(jobs.len());
-        crashpoint!("sqlite.append.before_begin");
-        let (outcomes, grown) = match self.run_jobs(state, &mut jobs) {
-            Ok(ran) => ran,
-            Err(broken) => {
-                self.give_up(state, jobs, &broken, false);
-                return Duration::ZERO;
+        let (mut ahead, mut direct) = (Vec::with_capacity(jobs.len()), Vec::new());
+        for job in jobs {
+            match job {
+                Job::Ahead(job) => ahead.push(job),
+                Job::Direct(job) => direct.push(job),
+                Job::Settle(waiter) => state.settlers.push((self.redo.last(), waiter)),
             }
-        };
-        let anything = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Kept));
-        if !anything {
-            self.roll_back();
+        }
+        let mut took = Duration::ZERO;
+        if !ahead.is_empty() {
+            took = self.commit(state, ahead);
+        }
+        if !direct.is_empty() {
+            self.run_direct(state, direct);
+        }
+        if let Some(stuck) = &state.stuck {
+            let error = stuck.error.clone();
+            state.fail_settlers(&error);
+        }
+        took
+    }
+
+    /// Decides a group, makes its changes durable, and answers.
+    fn commit(&mut self, state: &mut State, mut jobs: Vec<Box<dyn Decide>>) -> Duration {
+        crashpoint!("sqlite.append.before_begin");
+        if let Some(stuck) = &state.stuck {
+            return refuse(jobs, &stuck.error.clone());
+        }
+        if state.is_short
+            && let Err(error) = self.catch_up(state)
+        {
+            return refuse(jobs, &error);
+        }
+        let mut changes = Vec::new();
+        let outcomes = self.decide(state, &mut jobs, &mut changes);
+        if changes.is_empty() {
             answer(jobs, outcomes);
             return Duration::ZERO;
         }
@@ -136,131 +165,143 @@ impl Writer {
         if self.sabotage.acks_before_commit() {
             answer(std::mem::take(&mut jobs), outcomes);
             Sabotage::dawdle();
-            let _ = self.execute("COMMIT");
-            self.tail.clear();
-            self.kept.settle();
+            let _ = self.keep(state, changes);
             return Duration::ZERO;
         }
         let start = Instant::now();
-        let mut committed = self.execute("COMMIT");
-        if self.sabotage.reports_commit_errors() {
-            committed =
-                Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_FSYNC), None));
-        }
-        if let Err(error) = committed {
-            let (reach, error) = judge(&error, os_error(&self.conn));
-            // A commit that ran out of space has written no commit record. Any other failure leaves the question open.
-            let reach = if reach == Reach::Batch && matches!(error, Error::Full { .. }) { reach } else { Reach::Store };
-            self.give_up(state, jobs, &Broken { reach, error }, true);
-            return Duration::ZERO;
+        if let Err(broken) = self.keep(state, changes) {
+            return self.give_up(state, jobs, &broken);
         }
         crashpoint!("sqlite.append.after_commit");
         let took = start.elapsed();
         self.counters.committed();
-        self.tail.grow(grown);
-        self.kept.settle();
         answer(jobs, outcomes);
         took
     }
 
-    fn run_jobs(
-        &self,
-        state: &mut State,
-        jobs: &mut [Box<dyn Job>],
-    ) -> std::result::Result<(Vec<Outcome>, Grown), Broken> {
-        self.execute("BEGIN IMMEDIATE").map_err(|error| self.broken(&error))?;
-        let alone = jobs.len() == 1;
-        let mut sums = (Counts::default(), Grown::default());
+    fn decide(&self, state: &mut State, jobs: &mut [Box<dyn Decide>], changes: &mut Vec<Change>) -> Vec<Outcome> {
+        let place = Place {
+            conn: &self.conn,
+            newer: &state.newer,
+            older: state.older.as_ref().map(|(older, _)| older.as_ref()),
+            limits: &self.limits,
+            sabotage: self.sabotage,
+        };
         let mut outcomes = Vec::with_capacity(jobs.len());
         for job in jobs {
-            outcomes.push(self.run_job(state, job.as_mut(), alone, &mut sums)?);
-        }
-        let (counts, grown) = sums;
-        counts.flush(&self.conn).map_err(|error| self.broken(&error))?;
-        Ok((outcomes, grown))
-    }
-
-    /// A job alone in its transaction needs no savepoint: what it did is taken back with the transaction.
-    fn run_job(
-        &self,
-        state: &mut State,
-        job: &mut dyn Job,
-        alone: bool,
-        (counts, grown): &mut (Counts, Grown),
-    ) -> std::result::Result<Outcome, Broken> {
-        let guarded = !alone && job.nature().may_fail_late;
-        if guarded {
-            self.execute("SAVEPOINT job").map_err(|error| self.broken(&error))?;
-        }
-        let mut tx = Tx::new(&self.conn, &mut state.heads, (self.time)(), &self.limits, self.sabotage);
-        let ran = job.run(&mut tx);
-        state.has_leftovers |= tx.leaves_leftovers();
-        let error = match ran {
-            Ok(()) => {
-                let (counted, appended) = tx.keep();
-                counts.merge(counted);
-                grown.merge(appended);
-                if guarded {
-                    self.execute("RELEASE job").map_err(|error| self.broken(&error))?;
+            let mut view = View::new(&place, &mut state.memory, changes, (self.time)());
+            outcomes.push(match job.decide(&mut view) {
+                Ok(()) => Outcome::Kept,
+                Err(fault) => {
+                    view.take_back();
+                    Outcome::Refused(fault.into_error(&self.conn))
                 }
-                return Ok(Outcome::Kept);
-            }
-            Err(fault) => {
-                tx.take_back();
-                let Broken { reach, error } = match fault {
-                    Fault::Refused(error) => Broken { reach: Reach::Job, error },
-                    Fault::Sql(error) => self.broken(&error),
-                };
-                // Damage is met anywhere; without a savepoint there is no telling what had been written before.
-                let half_done = matches!(error, Error::Corrupt { .. }) && !guarded && !alone;
-                if reach != Reach::Job || half_done || self.conn.is_autocommit() {
-                    return Err(Broken { reach: reach.max(Reach::Batch), error });
+            });
+        }
+        outcomes
+    }
+
+    /// Makes changes durable, and everybody's.
+    fn keep(&mut self, state: &mut State, changes: Vec<Change>) -> std::result::Result<(), Broken> {
+        let grown = changes.iter().filter_map(|change| match change {
+            Change::Event { event, .. } => Some(event.clone()),
+            _ => None,
+        });
+        let grown: Vec<_> = grown.collect();
+        let mut is_opening = false;
+        for change in &changes {
+            is_opening |= state.opens(change);
+        }
+        if state.is_short {
+            let mut ahead = Ahead { lsn: self.redo.last(), ..Ahead::default() };
+            changes.into_iter().for_each(|change| ahead.absorb(change));
+            self.apply_now(state, ahead)?;
+        } else {
+            self.write_redo(state, &changes)?;
+            state.newer.lsn = self.redo.last();
+            state.since.get_or_insert_with(Instant::now);
+            changes.into_iter().for_each(|change| state.newer.absorb(change));
+            self.progress.set_answered(self.redo.last(), is_opening.then_some(state.epoch));
+        }
+        self.tail.grow(grown);
+        Ok(())
+    }
+
+    fn write_redo(&mut self, state: &mut State, changes: &[Change]) -> std::result::Result<(), Broken> {
+        state.body.clear();
+        changes.iter().for_each(|change| codec::put(&mut state.body, change));
+        let written = self.redo.append(&state.body).map(|_| ());
+        let written = match written {
+            Ok(()) if self.sabotage.reports_commit_errors() => Err(std::io::Error::other("sabotage")),
+            written => written,
+        };
+        written.map_err(|error| {
+            let detail = format!("the redo: {error}");
+            // Only where it could not grow has nothing been written.
+            match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                    Broken { reach: Reach::Batch, error: Error::Full { detail } }
                 }
-                error
+                _ => Broken { reach: Reach::Store, error: unavailable(detail) },
             }
-        };
-        if guarded {
-            self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job")).map_err(|e| self.broken(&e))?;
-        }
-        Ok(Outcome::Refused(error))
+        })
     }
 
-    /// Nobody in the group has written anything, or (after a failed commit) nobody can say.
-    fn give_up(&self, state: &mut State, jobs: Vec<Box<dyn Job>>, broken: &Broken, in_commit: bool) {
-        self.roll_back();
-        state.heads.clear();
-        let error = match (&broken.error, broken.reach) {
-            (error, Reach::Store) => {
-                let detail = error.to_string();
-                let stopped = format!("writing has stopped after an error of the disk, open the store again: {detail}");
-                tracing::error!(%detail, "the disk reported an error; the store takes no more writes");
-                self.stop(state, &unavailable(stopped));
-                Error::Unavailable { detail, maybe_written: in_commit }
+    /// Nobody in the group has an answer that must be taken back; whether its changes are durable, nobody can say after an
+    /// error of the disk.
+    fn give_up(&mut self, state: &mut State, jobs: Vec<Box<dyn Decide>>, broken: &Broken) -> Duration {
+        state.memory.clear();
+        let error = match broken.reach {
+            Reach::Store => {
+                self.stop(state, &broken.error);
+                // Readers go on with what was answered before, if the disk lets them.
+                let _ = self.flush(state);
+                Error::Unavailable { detail: broken.error.to_string(), maybe_written: true }
             }
-            (Error::Corrupt { detail }, _) => corrupt(format!("the transaction was given up: {detail}")),
-            (error, _) => error.clone(),
+            Reach::Job | Reach::Batch => broken.error.clone(),
         };
-        for job in jobs {
-            job.answer(Some(error.clone()));
-        }
+        refuse(jobs, &error)
     }
 
-    fn stop(&self, state: &mut State, reason: &Error) {
-        state.stopped = true;
-        // The log stays as it is for whoever opens the store next: copying it now could make a commit look durable
-        // that the disk has lost.
-        let _ = self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    fn stop(&self, state: &mut State, error: &Error) {
+        let detail = error.to_string();
+        tracing::error!(%detail, "the disk reported an error; the store takes no more writes");
+        let reason =
+            unavailable(format!("writing has stopped after an error of the disk, open the store again: {detail}"));
+        state.stop = Some(reason.clone());
         for job in self.queue.stop(reason.clone()) {
-            job.answer(Some(reason.clone()));
+            job.refuse(reason.clone());
+        }
+    }
+
+    /// Jobs that work in the database need all that is ahead of it to be there.
+    fn run_direct(&mut self, state: &mut State, jobs: Vec<Box<dyn Write>>) {
+        if let Err(error) = self.catch_up(state) {
+            jobs.into_iter().for_each(|job| job.answer(Some(error.clone())));
+            return;
+        }
+        // Dropping a job tells its waiter that the outcome is unknown.
+        let _ = self.tasks.send(Task::Direct(jobs));
+        match self.done.recv() {
+            Ok(Done::Direct(Direct { has_leftovers, changes_runs, stop })) => {
+                state.has_leftovers |= has_leftovers;
+                if changes_runs || stop.is_some() {
+                    state.memory.clear();
+                }
+                if let Some(error) = stop {
+                    self.stop(state, &error);
+                }
+            }
+            Ok(_) | Err(_) => self.lose_applier(state),
         }
     }
 
     /// Removes some events of runs that were deleted, while nobody waits.
-    fn purge_leftovers(&self, state: &mut State) {
-        let (job, mut done) = Call::prepare(Nature::SMALL, admin::purge_some);
+    fn purge_leftovers(&mut self, state: &mut State) {
+        let (job, mut purged) = job::direct(Nature::SMALL, admin::purge_some);
         state.has_leftovers = false;
-        self.commit(state, vec![job]);
-        state.has_leftovers = match done.try_recv() {
+        self.run_direct(state, vec![job]);
+        state.has_leftovers = match purged.try_recv() {
             Ok(Ok(has_more)) => has_more,
             Ok(Err(error)) => {
                 // No point in trying again at once; the next deletion, retention or start does.
@@ -271,71 +312,51 @@ impl Writer {
         };
     }
 
-    /// `is_idle`: at most one caller is around, and it has its answer.
-    fn checkpoint(&self, state: &mut State, is_idle: bool) {
-        if state.stopped {
-            return;
+    fn finish(mut self, state: &mut State) -> Result<()> {
+        // Once more, if it was refused before.
+        if state.stuck.take().is_some() && !state.is_stopped() {
+            self.send_older(state);
         }
-        match state.checkpoints.run_if_due(&self.conn, is_idle, BUSY_TIMEOUT) {
-            Ok(true) => self.counters.checkpointed(),
-            Ok(false) => {}
-            Err(error) => {
-                let broken = self.broken(&error);
-                let detail = broken.error.to_string();
-                if broken.reach == Reach::Store {
-                    tracing::error!(%detail, "the disk reported an error while the log was copied");
-                    self.stop(state, &unavailable(format!("writing has stopped after an error of the disk: {detail}")));
-                } else {
-                    // Nothing is lost: the log has it, and the next time may find room.
-                    tracing::warn!(%detail, "the log could not be copied into the file");
-                }
-            }
-        }
-    }
-
-    fn finish(self, state: &State) -> Result<()> {
+        let is_caught_up = self.flush(state).is_ok();
+        // After an error of the disk the redo file may hold more than was answered.
+        let is_done_with = is_caught_up && !state.is_stopped();
+        state.fail_settlers(&Error::Closed);
         for reader in self.readers {
             // A reader that panicked has told its caller already.
             let _ = reader.join();
         }
         let mut result = Ok(());
-        if !state.stopped {
-            crashpoint!("sqlite.close.before_checkpoint");
-            if let Err(error) = checkpoint::truncate(&self.conn) {
-                let (reach, error) = judge(&error, os_error(&self.conn));
-                tracing::warn!(%error, "the log could not be copied into the file; the next start will do it");
-                if reach == Reach::Store {
-                    result = Err(error);
-                }
+        if let Err((_, error)) = self.conn.close() {
+            tracing::warn!(%error, "close");
+        }
+        let _ = self.tasks.send(Task::Finish);
+        if let Ok(Done::Finished { result: finished, is_whole }) = self.done.recv() {
+            result = finished;
+            if is_whole
+                && is_done_with
+                && let Err(error) = self.redo.remove()
+            {
+                tracing::warn!(%error, "the redo file could not be removed; the next start will read it");
             }
         }
-        if let Err((_, error)) = self.conn.close() {
-            result = result.and(Err(judge(&error, 0).1));
-        }
+        let _ = self.applier.join();
         drop(self.lock);
         result
     }
-
-    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
-        self.conn.prepare_cached(sql)?.execute([]).map(|_| ())
-    }
-
-    fn roll_back(&self) {
-        // SQLite may have rolled back by itself.
-        if !self.conn.is_autocommit()
-            && let Err(error) = self.execute("ROLLBACK")
-        {
-            tracing::warn!(%error, "rollback");
-        }
-    }
-
-    fn broken(&self, error: &rusqlite::Error) -> Broken {
-        let (reach, error) = judge(error, os_error(&self.conn));
-        Broken { reach, error }
-    }
 }
 
-fn answer(jobs: Vec<Box<dyn Job>>, outcomes: Vec<Outcome>) {
+fn gone() -> Error {
+    unavailable("the thread that writes the database has ended")
+}
+
+fn refuse(jobs: Vec<Box<dyn Decide>>, error: &Error) -> Duration {
+    for job in jobs {
+        job.answer(Some(error.clone()));
+    }
+    Duration::ZERO
+}
+
+fn answer(jobs: Vec<Box<dyn Decide>>, outcomes: Vec<Outcome>) {
     for (job, outcome) in jobs.into_iter().zip(outcomes) {
         match outcome {
             Outcome::Kept => job.answer(None),

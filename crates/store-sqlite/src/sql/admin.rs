@@ -1,12 +1,12 @@
-//! Maintenance: retention, deletion, trimming, quarantine, import, and the database's check of itself.
+//! Maintenance: retention, deletion, trimming, quarantine, import, and (in `integrity`) the database's check of itself.
 //!
 //! A run is deleted in two movements. First it is hidden: for every caller it is gone. Then its events leave, a few in
 //! each transaction, so that writers never wait long. A crash between the two leaves a hidden run, which the writer of
 //! the next start removes.
 
+mod integrity;
+
 use rusqlite::{Connection, params};
-use servo_canon::Digest;
-use servo_model::contract::DispatchState;
 use servo_model::{RunId, Timestamp};
 use servo_store::admin::check_import;
 use servo_store::{Error, RunRow, Scope, StoredEvent};
@@ -15,13 +15,17 @@ use crate::codec::{self, int};
 use crate::error::Fault;
 use crate::sql::dispatch::{self, Removed};
 use crate::sql::runs::Counted;
-use crate::sql::{log, queue, runs, timer};
+use crate::sql::{events, log, queue, runs, timer};
 use crate::writer::tx::Tx;
+
+pub(crate) use integrity::integrity;
 
 /// Rows that one transaction of maintenance may delete: a few milliseconds.
 const ROWS_MAX: u32 = 256;
 /// Payloads and snapshots are large: each counts as this many rows.
 const LARGE_ROW: u32 = 16;
+/// And so does each pack of events.
+const PACK_ROW: u32 = 4;
 
 /// How a portion of retention went.
 #[derive(Debug)]
@@ -47,7 +51,7 @@ pub(crate) fn retire_some(tx: &mut Tx<'_>, finished_before: Timestamp, limit: u3
 
 /// Hides a run and removes what fits into this transaction. True if more is left.
 pub(crate) fn begin_delete(tx: &mut Tx<'_>, scope: &Scope, run_id: &RunId) -> Result<bool, Fault> {
-    let head = tx.head(run_id)?.filter(|head| scope.covers(&head.tenant));
+    let head = events::head(tx.conn, run_id)?.filter(|head| scope.covers(&head.tenant));
     if head.is_none() || run_id.is_system() {
         return Err(Error::NotFound.into());
     }
@@ -87,7 +91,7 @@ fn hide(tx: &mut Tx<'_>, run_id: &RunId) -> Result<(), Fault> {
     let sql = "UPDATE runs SET purging = 1, request_key = NULL, trim_before = ?2 WHERE run_id = ?1";
     tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), i64::MAX])?;
     timer::clear(tx.conn, run_id)?;
-    queue::remove(tx.conn, run_id, None)?;
+    queue::remove(tx.conn, run_id)?;
     dispatch::remove(tx, run_id, &Removed::Open)?;
     for sql in [
         "DELETE FROM outbox WHERE run_id = ?1",
@@ -96,8 +100,7 @@ fn hide(tx: &mut Tx<'_>, run_id: &RunId) -> Result<(), Fault> {
     ] {
         tx.conn.prepare_cached(sql)?.execute([run_id.as_str()])?;
     }
-    tx.forget_head(run_id);
-    tx.grown.is_broken = true;
+    tx.breaks_log = true;
     crashpoint!("sqlite.retire.hidden");
     Ok(())
 }
@@ -121,6 +124,12 @@ fn purge(tx: &mut Tx<'_>, run_id: &RunId, budget: &mut u32) -> Result<bool, Faul
              (SELECT position FROM events WHERE run_number = (SELECT number FROM runs WHERE run_id = ?1) \
              ORDER BY run_seq LIMIT ?2)",
             1,
+        ),
+        (
+            "DELETE FROM packs WHERE last_position IN \
+             (SELECT last_position FROM packs WHERE run_number = (SELECT number FROM runs WHERE run_id = ?1) \
+             ORDER BY last_seq LIMIT ?2)",
+            PACK_ROW,
         ),
         ("DELETE FROM lines WHERE rowid IN (SELECT rowid FROM lines WHERE run_id = ?1 LIMIT ?2)", 1),
         ("DELETE FROM blobs WHERE rowid IN (SELECT rowid FROM blobs WHERE run_id = ?1 LIMIT ?2)", LARGE_ROW),
@@ -153,7 +162,7 @@ fn spend(budget: &mut u32, deleted: usize, limit: u32, weight: u32) -> bool {
 }
 
 /// Removes up to `limit` of the oldest facts of the system stream, at most a transaction's worth. Says how many, and
-/// whether there may be more. The head stays, so no sequence is given twice.
+/// whether there may be more. The head stays, so no sequence is given twice. The stream has no packs.
 pub(crate) fn trim_some(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<(u32, bool), Fault> {
     let system = RunId::system();
     let asked = limit.min(ROWS_MAX);
@@ -174,7 +183,7 @@ pub(crate) fn trim_some(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Resul
     drop(rows);
     drop(found);
     if let Some(last) = last {
-        let head = tx.head(&system)?.ok_or(Error::NotFound)?.seq;
+        let head = events::head(tx.conn, &system)?.ok_or(Error::NotFound)?.seq;
         let sql = "UPDATE runs SET trim_before = ?2, head_floor = ?3 WHERE run_id = ?1";
         tx.conn.prepare_cached(sql)?.execute(params![system.as_str(), int(last) + 1, int(head)])?;
         let sql = "DELETE FROM events WHERE run_number = 0 AND run_seq <= ?1";
@@ -187,18 +196,19 @@ pub(crate) fn trim_some(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Resul
         tx.conn.prepare_cached(sql)?.execute(params![system.as_str(), digest.as_bytes()])?;
     }
     dispatch::remove(tx, &system, &Removed::EndedBefore(before))?;
-    tx.grown.is_broken = true;
+    tx.breaks_log = true;
     crashpoint!("sqlite.trim.deleted");
     Ok((trimmed, trimmed == asked && trimmed < limit))
 }
 
 pub(crate) fn quarantine(tx: &mut Tx<'_>, run_id: &RunId, reason: &str) -> Result<(), Fault> {
+    tx.changes_runs = true;
     let sql = "UPDATE runs SET quarantined = ?2 WHERE run_id = ?1 AND purging = 0";
     if tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), reason])? == 0 {
         return Err(Error::NotFound.into());
     }
     timer::clear(tx.conn, run_id)?;
-    queue::remove(tx.conn, run_id, None)?;
+    queue::remove(tx.conn, run_id)?;
     dispatch::remove(tx, run_id, &Removed::Open)
 }
 
@@ -212,62 +222,14 @@ pub(crate) fn import(tx: &mut Tx<'_>, row: &RunRow, events: &[StoredEvent]) -> R
         return Err(Error::RequestExists { run_id }.into());
     }
     check_import(row, events)?;
-    let number = log::next_position(tx.conn)?;
+    let number = events::next_position(tx.conn)?;
     runs::insert_new(tx, row, Some(number))?;
     for event in events {
-        log::insert_stored(tx.conn, number, event, row.tenant.as_str())?;
+        log::insert(tx.conn, number, event, row.tenant.as_str(), None)?;
     }
-    tx.forget_head(&row.run_id);
-    tx.grown.is_broken = true;
+    tx.breaks_log = true;
     Ok(())
 }
 
-/// What is wrong with the file, in words. Reads everything.
-pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
-    let mut problems = Vec::new();
-    let mut check = |sql: &str, words: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<Option<String>>| {
-        let mut found = conn.prepare(sql)?;
-        let mut rows = found.query([])?;
-        while let Some(row) = rows.next()? {
-            problems.extend(words(row)?);
-        }
-        Ok::<_, Fault>(())
-    };
-    let text = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
-    check("PRAGMA integrity_check", &|row| Ok(Some(text(row)?).filter(|line| line != "ok")))?;
-    check("PRAGMA foreign_key_check", &|row| {
-        Ok(Some(format!("a row of {} names a run that is not there", text(row)?)))
-    })?;
-    check(
-        "SELECT DISTINCT run_id FROM events WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = events.run_id)",
-        &|row| Ok(Some(format!("run {} has events and no row", text(row)?))),
-    )?;
-    check(
-        "SELECT DISTINCT e.run_id FROM events e JOIN runs ON runs.run_id = e.run_id WHERE e.run_number IS NOT runs.number",
-        &|row| Ok(Some(format!("run {} has events under another number", text(row)?))),
-    )?;
-    check("SELECT run_id FROM runs GROUP BY number HAVING number IS NOT NULL AND count(*) > 1", &|row| {
-        Ok(Some(format!("run {} and another have the same number", text(row)?)))
-    })?;
-    check(
-        "SELECT e.position || '' FROM events e LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest \
-         WHERE (e.payload IS NULL) = (b.digest IS NULL)",
-        &|row| Ok(Some(format!("the event at position {} has lost its payload", text(row)?))),
-    )?;
-    check("SELECT run_id, digest, bytes FROM blobs", &|row| {
-        let (digest, bytes) = (row.get::<_, [u8; 32]>(1)?, row.get_ref(2)?);
-        let intact = bytes.as_blob().is_ok_and(|bytes| Digest::of(bytes).as_bytes() == &digest);
-        Ok((!intact).then_some(format!("a payload of run {} has changed", text(row)?)))
-    })?;
-    let counted = "SELECT c.state FROM dispatch_counts c \
-                   WHERE c.count <> (SELECT count(*) FROM dispatches d WHERE d.state = c.state)";
-    check(counted, &|row| Ok(Some(format!("the number of {} dispatches is wrong", text(row)?))))?;
-    let counted = "SELECT DISTINCT tenant_id FROM ( \
-            SELECT tenant_id, plan_id, visible, count(*) AS count FROM runs WHERE invocation = 1 AND purging = 0 \
-            GROUP BY tenant_id, plan_id, visible \
-            UNION ALL SELECT tenant_id, plan_id, visible, -count FROM invocation_counts) \
-         GROUP BY tenant_id, plan_id, visible HAVING sum(count) <> 0";
-    check(counted, &|row| Ok(Some(format!("the number of invocations of tenant {} is wrong", text(row)?))))?;
-    debug_assert!(DispatchState::ALL.len() == 4, "dispatch_counts has a row per state");
-    Ok(problems)
-}
+#[cfg(test)]
+mod tests;

@@ -29,11 +29,11 @@ fn entry(row: &Row<'_>) -> Result<AuditEntry, Fault> {
     })
 }
 
-pub(crate) fn put(tx: &Tx<'_>, entries: &[AuditEntry]) -> Result<(), Fault> {
+pub(crate) fn put(conn: &Connection, entries: &[AuditEntry]) -> Result<(), Fault> {
     let sql = "INSERT INTO audit_log (audit_id, at, tenant_id, actor, roles, action, object_kind, object_id, outcome, \
                correlation_id, reason, source, count) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (audit_id) DO NOTHING";
-    let mut insert = tx.conn.prepare_cached(sql)?;
+    let mut insert = conn.prepare_cached(sql)?;
     for entry in entries {
         insert.execute(params![
             entry.id.as_bytes(),

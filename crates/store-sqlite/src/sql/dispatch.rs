@@ -1,4 +1,4 @@
-//! Dispatches: compare-and-set moves inside appends, and the readers of those that are open.
+//! Dispatches: as they stand, and the readers of those that are open.
 
 #[cfg(test)]
 mod tests;
@@ -9,8 +9,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, StepId, TenantId, Timestamp};
+use servo_store::DispatchRow;
 use servo_store::dispatch::{DispatchHeads, DispatchStep};
-use servo_store::{DispatchChange, DispatchRow, Error};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, corrupt};
@@ -40,152 +40,37 @@ const OPEN: &str = concat!(
 const LEFT: &str = "SELECT DISTINCT tenant_id FROM dispatches INDEXED BY dispatches_notified \
     WHERE state = 'notified' AND step_id IS NOT NULL AND epoch < ?1 AND tenant_id > ?2";
 
-pub(crate) fn change_all(
-    tx: &mut Tx<'_>,
-    run_id: &RunId,
-    tenant: &TenantId,
-    changes: Vec<DispatchChange>,
-    is_new: bool,
-) -> Result<(), Fault> {
-    let mut changes = changes.into_iter().peekable();
-    while let Some(change) = changes.next() {
-        if let Some(notify) = changes.next_if(|next| is_begun(&change, next)) {
-            begin(tx, run_id, tenant, (change, notify), is_new)?;
-        } else {
-            self::change(tx, run_id, tenant, change)?;
-        }
-    }
+const INSERT: &str = concat!(
+    "INSERT INTO dispatches (",
+    columns!(),
+    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (request_id) DO UPDATE SET \
+     state = excluded.state, channel = excluded.channel, reason = excluded.reason, epoch = excluded.epoch, \
+     changed_at = excluded.changed_at"
+);
+
+/// A dispatch as it stands now, new or not.
+pub(crate) fn put(conn: &Connection, row: &DispatchRow) -> Result<(), Fault> {
+    let step = row.step.as_ref();
+    conn.prepare_cached(INSERT)?.execute(params![
+        row.request_id,
+        row.run_id.as_str(),
+        row.tenant.as_str(),
+        row.target,
+        step.map(|step| step.step_id.as_str()),
+        step.map(|step| step.logical_attempt),
+        row.state.as_str(),
+        row.channel,
+        row.reason,
+        int(row.epoch),
+        row.queued_at.as_millis(),
+        row.changed_at.as_millis(),
+    ])?;
     Ok(())
 }
 
-/// Whether the changes are of dispatches that are new, so that none can be refused.
-pub(crate) fn only_begins(changes: &[DispatchChange]) -> bool {
-    let (mut seen, mut before) = (BTreeSet::new(), None);
-    changes.iter().all(|change| {
-        let known = match change {
-            DispatchChange::Queue { request_id, .. } => seen.insert(request_id),
-            _ => before.is_some_and(|before| is_begun(before, change)),
-        };
-        before = Some(change);
-        known
-    })
-}
-
-/// A dispatch that is handed out with what queues it.
-fn is_begun(queued: &DispatchChange, next: &DispatchChange) -> bool {
-    matches!((queued, next), (DispatchChange::Queue { request_id: queued, .. },
-        DispatchChange::Notify { request_id: notified, .. }) if queued == notified)
-}
-
-/// Both at once, so that the index of what is pending never meets it.
-fn begin(
-    tx: &mut Tx<'_>,
-    run_id: &RunId,
-    tenant: &TenantId,
-    (queue, notify): (DispatchChange, DispatchChange),
-    is_new: bool,
-) -> Result<(), Fault> {
-    if let DispatchChange::Queue { request_id, target, step } = &queue
-        && let DispatchChange::Notify { channel, epoch, .. } = &notify
-        && insert(tx, run_id, tenant, (request_id, target, step.as_ref()), Some((channel, *epoch)))?
-    {
-        return Ok(());
-    }
-    // The dispatch was there. What a new run brings is not taken back alone, so it must not be refused from here on.
-    if is_new {
-        return Err(corrupt(format!("run {run_id} is new and has a dispatch")).into());
-    }
-    change(tx, run_id, tenant, queue)?;
-    change(tx, run_id, tenant, notify)
-}
-
-fn change(tx: &mut Tx<'_>, run_id: &RunId, tenant: &TenantId, change: DispatchChange) -> Result<(), Fault> {
-    match change {
-        DispatchChange::Queue { request_id, target, step } => {
-            insert(tx, run_id, tenant, (&request_id, &target, step.as_ref()), None).map(|_| ())
-        }
-        DispatchChange::Notify { request_id, channel, epoch } => {
-            let sql = "UPDATE dispatches SET state = 'notified', changed_at = ?2, channel = ?3, epoch = ?4 \
-                       WHERE request_id = ?1 AND state = 'pending'";
-            let values = params![request_id, tx.now.as_millis(), channel, int(epoch)];
-            let moved = tx.conn.prepare_cached(sql)?.execute(values)?;
-            settle(tx, &request_id, moved, DispatchState::Pending, DispatchState::Notified)
-        }
-        DispatchChange::Deliver { request_id } => {
-            let sql = "UPDATE dispatches SET state = 'delivered', changed_at = ?2 \
-                       WHERE request_id = ?1 AND state = 'notified'";
-            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis()])?;
-            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Delivered)
-        }
-        DispatchChange::Fail { request_id, reason } => {
-            let sql = "UPDATE dispatches SET state = 'failed', changed_at = ?2, reason = ?3 \
-                       WHERE request_id = ?1 AND state = 'notified'";
-            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis(), reason])?;
-            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Failed)
-        }
-        DispatchChange::Adopt { request_id, epoch } => {
-            let sql = "UPDATE dispatches SET epoch = ?3, changed_at = ?2 \
-                       WHERE request_id = ?1 AND state = 'notified' AND epoch < ?3";
-            let moved = tx.conn.prepare_cached(sql)?.execute(params![request_id, tx.now.as_millis(), int(epoch)])?;
-            settle(tx, &request_id, moved, DispatchState::Notified, DispatchState::Notified)
-        }
-        DispatchChange::Withdraw { request_id } => {
-            let sql = "DELETE FROM dispatches WHERE request_id = ?1 AND state = 'pending'";
-            if tx.conn.prepare_cached(sql)?.execute([request_id])? > 0 {
-                tx.count(DispatchState::Pending, -1);
-            }
-            Ok(())
-        }
-    }
-}
-
-/// A dispatch that waits, or one that is handed out already, over a channel and under an epoch. False if it was there.
-fn insert(
-    tx: &mut Tx<'_>,
-    run_id: &RunId,
-    tenant: &TenantId,
-    (request_id, target, step): (&str, &str, Option<&DispatchStep>),
-    notified: Option<(&str, u64)>,
-) -> Result<bool, Fault> {
-    let sql = "INSERT INTO dispatches (request_id, run_id, tenant_id, target, step_id, logical_attempt, state, channel, \
-               epoch, queued_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT DO NOTHING";
-    let state = if notified.is_some() { DispatchState::Notified } else { DispatchState::Pending };
-    let added = tx.conn.prepare_cached(sql)?.execute(params![
-        request_id,
-        run_id.as_str(),
-        tenant.as_str(),
-        target,
-        step.map(|step| step.step_id.as_str()),
-        step.map(|step| step.logical_attempt),
-        state.as_str(),
-        notified.map(|(channel, _)| channel),
-        int(notified.map_or(0, |(_, epoch)| epoch)),
-        tx.now.as_millis(),
-    ])?;
-    if added > 0 {
-        tx.count(state, 1);
-    }
-    Ok(added > 0)
-}
-
-/// Counts a move that was made, or says why it was not.
-fn settle(
-    tx: &mut Tx<'_>,
-    request_id: &str,
-    moved: usize,
-    from: DispatchState,
-    to: DispatchState,
-) -> Result<(), Fault> {
-    if moved > 0 {
-        tx.count(from, -1);
-        tx.count(to, 1);
-        return Ok(());
-    }
-    let request_id = request_id.to_owned();
-    match get(tx.conn, &request_id)? {
-        Some(row) => Err(Error::DispatchMove { request_id, from: row.state, to }.into()),
-        None => Err(Error::DispatchNotFound { request_id }.into()),
-    }
+pub(crate) fn delete_one(conn: &Connection, request_id: &str) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM dispatches WHERE request_id = ?1")?.execute([request_id])?;
+    Ok(())
 }
 
 fn dispatch_row(row: &Row<'_>) -> Result<DispatchRow, Fault> {

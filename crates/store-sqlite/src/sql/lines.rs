@@ -2,22 +2,22 @@
 
 use rusqlite::{Connection, params};
 use servo_model::RunId;
+use servo_model::limits::Limits;
 use servo_store::lines::{LineHead, LineSource, LogLine};
 use servo_store::{Error, Scope};
 
 use crate::codec::{self, int};
 use crate::error::Fault;
-use crate::sql::log;
-use crate::writer::tx::Tx;
+use crate::sql::events;
 
 /// Adds lines, prepared, to a run that is there.
-pub(crate) fn put(tx: &Tx<'_>, run_id: &RunId, lines: Vec<LogLine>) -> Result<(), Fault> {
-    let mut head = head(tx.conn, run_id)?;
-    let addition = head.add(lines, tx.limits);
+pub(crate) fn put(conn: &Connection, run_id: &RunId, lines: Vec<LogLine>, limits: &Limits) -> Result<(), Fault> {
+    let mut head = head(conn, run_id)?;
+    let addition = head.add(lines, limits);
     let first = head.first;
     if !head.has_room_for(&addition) {
         let sql = "SELECT octet_length(text) FROM lines WHERE run_id = ?1 ORDER BY number";
-        let mut found = tx.conn.prepare_cached(sql)?;
+        let mut found = conn.prepare_cached(sql)?;
         let mut rows = found.query([run_id.as_str()])?;
         while !head.has_room_for(&addition) {
             let row = rows.next()?.ok_or_else(|| damaged(run_id))?;
@@ -26,10 +26,10 @@ pub(crate) fn put(tx: &Tx<'_>, run_id: &RunId, lines: Vec<LogLine>) -> Result<()
     }
     if head.first > first {
         let sql = "DELETE FROM lines WHERE run_id = ?1 AND number < ?2";
-        tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(head.first)])?;
+        conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(head.first)])?;
     }
     let sql = "INSERT INTO lines (run_id, number, at, request_id, source, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let mut insert = tx.conn.prepare_cached(sql)?;
+    let mut insert = conn.prepare_cached(sql)?;
     for (number, line) in &addition.lines {
         let LogLine { at, request_id, source, text } = line;
         insert.execute(params![run_id.as_str(), int(*number), at.as_millis(), request_id, source.as_str(), text])?;
@@ -38,7 +38,7 @@ pub(crate) fn put(tx: &Tx<'_>, run_id: &RunId, lines: Vec<LogLine>) -> Result<()
     let sql = "INSERT INTO line_heads (run_id, first_number, last_number, bytes) VALUES (?1, ?2, ?3, ?4) \
                ON CONFLICT (run_id) DO UPDATE SET first_number = excluded.first_number, \
                last_number = excluded.last_number, bytes = excluded.bytes";
-    tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(head.first), int(head.last), int(head.bytes)])?;
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(head.first), int(head.last), int(head.bytes)])?;
     Ok(())
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<(u64, LogLine)>, Fault> {
-    log::head(conn, run_id)?.filter(|head| scope.covers(&head.tenant)).ok_or(Error::NotFound)?;
+    events::head(conn, run_id)?.filter(|head| scope.covers(&head.tenant)).ok_or(Error::NotFound)?;
     let sql = "SELECT number, at, request_id, source, text FROM lines \
                WHERE run_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
     let mut found = conn.prepare_cached(sql)?;

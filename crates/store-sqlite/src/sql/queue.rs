@@ -7,6 +7,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::Error;
 use servo_store::dispatch::{QueueClaim, QueuedRun};
 
+use crate::ahead::change::Waits;
 use crate::codec;
 use crate::error::Fault;
 use crate::writer::tx::Tx;
@@ -14,27 +15,25 @@ use crate::writer::tx::Tx;
 /// Up to this many claimable runs are sorted; more of them are met soon enough on the way from the oldest.
 const SORT_MAX: i64 = 512;
 
-/// The run waits from now on. A lease on an earlier row is gone.
-pub(crate) fn put(tx: &Tx<'_>, run_id: &RunId, tenant: &TenantId, not_before: Timestamp) -> Result<(), Fault> {
+/// The run waits. A lease on an earlier row is gone.
+pub(crate) fn put(conn: &Connection, run_id: &RunId, tenant: &TenantId, waits: Waits) -> Result<(), Fault> {
     let sql = "INSERT INTO queue (run_id, tenant_id, not_before, queued_at, lease_owner, free_at) \
                VALUES (?1, ?2, ?3, ?4, NULL, ?3) ON CONFLICT (run_id) DO UPDATE SET not_before = excluded.not_before, \
                queued_at = excluded.queued_at, lease_owner = NULL, free_at = excluded.free_at";
-    let (not_before, now) = (not_before.as_millis(), tx.now.as_millis());
-    tx.conn.prepare_cached(sql)?.execute(params![run_id.as_str(), tenant.as_str(), not_before, now])?;
+    let (not_before, queued_at) = (waits.not_before.as_millis(), waits.queued_at.as_millis());
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), tenant.as_str(), not_before, queued_at])?;
     Ok(())
 }
 
-/// With an owner, only if that owner holds the lease, expired or not.
-pub(crate) fn remove(conn: &Connection, run_id: &RunId, leased_by: Option<&str>) -> Result<(), Fault> {
-    let Some(owner) = leased_by else {
-        conn.prepare_cached("DELETE FROM queue WHERE run_id = ?1")?.execute([run_id.as_str()])?;
-        return Ok(());
-    };
-    let sql = "DELETE FROM queue WHERE run_id = ?1 AND lease_owner = ?2";
-    match conn.prepare_cached(sql)?.execute(params![run_id.as_str(), owner])? {
-        0 => Err(Error::LeaseLost { run_id: run_id.clone() }.into()),
-        _ => Ok(()),
-    }
+pub(crate) fn remove(conn: &Connection, run_id: &RunId) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM queue WHERE run_id = ?1")?.execute([run_id.as_str()])?;
+    Ok(())
+}
+
+/// Who holds the lease of a run that waits, expired or not; `None` if the run does not wait.
+pub(crate) fn lease(conn: &Connection, run_id: &RunId) -> Result<Option<Option<String>>, Fault> {
+    let mut found = conn.prepare_cached("SELECT lease_owner FROM queue WHERE run_id = ?1")?;
+    Ok(found.query_row([run_id.as_str()], |row| row.get(0)).optional()?)
 }
 
 pub(crate) fn claim(tx: &Tx<'_>, claim: &QueueClaim) -> Result<Vec<QueuedRun>, Fault> {

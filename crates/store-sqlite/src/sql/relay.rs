@@ -4,11 +4,10 @@ use rusqlite::{Connection, Row, params};
 use servo_model::alert::{Alert, AlertCode};
 use servo_model::{EventId, TenantId, Timestamp};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
-use servo_store::{Error, Fence, Position, Scope};
+use servo_store::{Position, Scope};
 
 use crate::codec::{self, int};
 use crate::error::Fault;
-use crate::sql::lease;
 use crate::writer::tx::Tx;
 
 pub(crate) fn cursor(conn: &Connection, name: &str) -> Result<Option<CursorRow>, Fault> {
@@ -38,21 +37,6 @@ pub(crate) fn set_cursor(conn: &Connection, row: &CursorRow) -> Result<(), Fault
         row.deferred,
     ])?;
     Ok(())
-}
-
-pub(crate) fn move_cursor(
-    tx: &Tx<'_>,
-    from: Option<Position>,
-    to: &CursorRow,
-    fence: Option<Fence>,
-) -> Result<(), Fault> {
-    if let Some(fence) = fence {
-        lease::check_fence(tx, fence)?;
-    }
-    if cursor(tx.conn, &to.name)?.map(|row| row.position) != from {
-        return Err(Error::CursorMoved { name: to.name.clone() }.into());
-    }
-    set_cursor(tx.conn, to)
 }
 
 /// A position as the three columns that sort like it.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{RunId, RunStatus, TenantId};
-use servo_store::{Error, RunRow, Scope, StreamAppend};
+use servo_store::{Error, RunRow, Scope};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, is_unique};
@@ -39,16 +39,6 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
         mode: codec::maybe_spelled(row, 16, InvocationMode::parse)?,
         correlation_id: row.get(17)?,
     })
-}
-
-/// The row of a new run, under the id and tenant of its stream.
-pub(crate) fn create(tx: &mut Tx<'_>, stream: &StreamAppend, number: Option<i64>) -> Result<(), Fault> {
-    let row = stream
-        .row
-        .as_ref()
-        .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
-    let (run_id, tenant) = (stream.run_id.clone(), stream.tenant.clone());
-    insert_new(tx, &RunRow { run_id, tenant, ..row.clone() }, number)
 }
 
 /// Inserts a row, or says which of the two things that must be unique is taken.
@@ -116,16 +106,11 @@ pub(crate) fn set_number(conn: &Connection, run_id: &RunId, number: i64) -> Resu
 }
 
 /// Everything but what a run keeps for life: its request, its first moment, how it was called, and being set aside.
-pub(crate) fn update(tx: &mut Tx<'_>, run_id: &RunId, row: &RunRow) -> Result<(), Fault> {
-    let conn = tx.conn;
-    if let Some(Counted { tenant, plan_id, status }) = counted(conn, run_id)? {
-        tx.counts.add_invocations(&tenant, &plan_id, status, -1);
-        tx.counts.add_invocations(&tenant, &row.plan_id, row.visible, 1);
-    }
+pub(crate) fn update(conn: &Connection, row: &RunRow) -> Result<(), Fault> {
     let sql = "UPDATE runs SET project = ?2, environment = ?3, plan_id = ?4, plan_version = ?5, status = ?6, \
                visible = ?7, finished_at = ?8, changed_seq = ?9, name = ?10, outcome = ?11 WHERE run_id = ?1";
     conn.prepare_cached(sql)?.execute(params![
-        run_id.as_str(),
+        row.run_id.as_str(),
         row.project,
         row.environment,
         row.plan_id,
@@ -138,6 +123,13 @@ pub(crate) fn update(tx: &mut Tx<'_>, run_id: &RunId, row: &RunRow) -> Result<()
         row.outcome,
     ])?;
     Ok(())
+}
+
+/// The highest id of all, also of runs that are being deleted.
+pub(crate) fn last(conn: &Connection) -> Result<Option<RunId>, Fault> {
+    let mut found = conn.prepare_cached("SELECT run_id FROM runs ORDER BY run_id DESC LIMIT 1")?;
+    let mut rows = found.query([])?;
+    rows.next()?.map(|row| codec::run_id(row, 0)).transpose()
 }
 
 /// Where a run is counted as an invocation.
@@ -163,11 +155,14 @@ pub(crate) fn exists(conn: &Connection, run_id: &RunId) -> Result<bool, Fault> {
 }
 
 pub(crate) fn get(conn: &Connection, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>, Fault> {
+    Ok(find(conn, run_id)?.filter(|row| scope.covers(&row.tenant)))
+}
+
+pub(crate) fn find(conn: &Connection, run_id: &RunId) -> Result<Option<RunRow>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM runs WHERE run_id = ?1 AND purging = 0");
     let mut found = conn.prepare_cached(&sql)?;
     let mut rows = found.query([run_id.as_str()])?;
-    let row = rows.next()?.map(run_row).transpose()?;
-    Ok(row.filter(|row| scope.covers(&row.tenant)))
+    rows.next()?.map(run_row).transpose()
 }
 
 pub(crate) fn find_request(conn: &Connection, tenant: &TenantId, key: Digest) -> Result<Option<RunId>, Fault> {

@@ -19,12 +19,12 @@ impl EntrypointStore for SqliteStore {
 
     async fn get_entrypoint(&self, scope: &Scope, id: &str) -> Result<Option<EntrypointRow>> {
         let (scope, id) = (scope.clone(), id.to_owned());
-        self.read(move |conn| entrypoints::get(conn, &scope, &id)).await
+        self.read_direct(move |conn| entrypoints::get(conn, &scope, &id)).await
     }
 
     async fn find_entrypoint(&self, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>> {
         let (tenant, address) = (tenant.clone(), address.to_owned());
-        self.read(move |conn| entrypoints::find(conn, &tenant, &address)).await
+        self.read_direct(move |conn| entrypoints::find(conn, &tenant, &address)).await
     }
 
     async fn update_entrypoint(&self, row: EntrypointRow) -> Result<EntrypointRow> {
@@ -41,11 +41,11 @@ impl EntrypointStore for SqliteStore {
     async fn list_entrypoints(&self, scope: &Scope, query: &EntrypointQuery) -> Result<Vec<EntrypointRow>> {
         query.check()?;
         let (scope, query, bytes_max) = (scope.clone(), query.clone(), self.inner.limits.page_bytes_max);
-        self.read(move |conn| entrypoints::list(conn, &scope, &query, bytes_max)).await
+        self.read_direct(move |conn| entrypoints::list(conn, &scope, &query, bytes_max)).await
     }
 
     async fn count_entrypoints(&self, tenant: &TenantId) -> Result<u64> {
         let tenant = tenant.clone();
-        self.read(move |conn| entrypoints::count(conn, &tenant)).await
+        self.read_direct(move |conn| entrypoints::count(conn, &tenant)).await
     }
 }

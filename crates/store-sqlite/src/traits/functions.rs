@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use servo_model::{AliasName, FunctionName, RunId, TenantId};
 use servo_store::lines::{LineStore, LogLine, prepare};
 use servo_store::registry::{AliasRow, FunctionVersion, Publication, RegistryStore};
-use servo_store::{Error, Result, Scope};
+use servo_store::{Result, Scope};
 
 use crate::sql::{lines, registry};
 use crate::store::SqliteStore;
+use crate::writer::append;
 use crate::writer::job::Nature;
 
 #[async_trait]
@@ -36,7 +37,7 @@ impl RegistryStore for SqliteStore {
             Err(generation) => generation,
         };
         let (tenant, name) = (tenant.clone(), name.clone());
-        let found = self.read(move |conn| registry::get(conn, &tenant, &name, version)).await?;
+        let found = self.read_direct(move |conn| registry::get(conn, &tenant, &name, version)).await?;
         if let Some(found) = &found {
             self.inner.kept.keep(key, found, generation);
         }
@@ -50,7 +51,7 @@ impl RegistryStore for SqliteStore {
         limit: u32,
     ) -> Result<Vec<FunctionVersion>> {
         let (scope, bytes_max) = (scope.clone(), self.inner.limits.page_bytes_max);
-        self.read(move |conn| registry::list(conn, &scope, after.as_ref(), limit, bytes_max)).await
+        self.read_direct(move |conn| registry::list(conn, &scope, after.as_ref(), limit, bytes_max)).await
     }
 
     async fn list_versions(
@@ -61,7 +62,7 @@ impl RegistryStore for SqliteStore {
         limit: u32,
     ) -> Result<Vec<FunctionVersion>> {
         let (tenant, name, bytes_max) = (tenant.clone(), name.clone(), self.inner.limits.page_bytes_max);
-        self.read(move |conn| registry::versions(conn, &tenant, &name, before, limit, bytes_max)).await
+        self.read_direct(move |conn| registry::versions(conn, &tenant, &name, before, limit, bytes_max)).await
     }
 
     async fn remove_function(&self, tenant: &TenantId, name: &FunctionName) -> Result<()> {
@@ -87,13 +88,13 @@ impl RegistryStore for SqliteStore {
 
     async fn get_alias(&self, tenant: &TenantId, name: &FunctionName, alias: &AliasName) -> Result<Option<AliasRow>> {
         let (tenant, name, alias) = (tenant.clone(), name.clone(), alias.clone());
-        let found = self.read(move |conn| registry::aliases(conn, &tenant, &name, Some(&alias))).await?;
+        let found = self.read_direct(move |conn| registry::aliases(conn, &tenant, &name, Some(&alias))).await?;
         Ok(found.into_iter().next())
     }
 
     async fn list_aliases(&self, tenant: &TenantId, name: &FunctionName) -> Result<Vec<AliasRow>> {
         let (tenant, name) = (tenant.clone(), name.clone());
-        self.read(move |conn| registry::aliases(conn, &tenant, &name, None)).await
+        self.read_direct(move |conn| registry::aliases(conn, &tenant, &name, None)).await
     }
 
     async fn remove_alias(&self, tenant: &TenantId, name: &FunctionName, alias: &AliasName) -> Result<()> {
@@ -108,13 +109,7 @@ impl LineStore for SqliteStore {
         let lines = prepare(lines, &self.inner.limits)?;
         let (run_id, tenant) = (run_id.clone(), tenant.clone());
         let bytes = lines.iter().map(|line| line.text.len()).sum();
-        self.write(Nature { bytes, may_fail_late: true }, move |tx| {
-            if tx.head(&run_id)?.is_none_or(|head| head.tenant != tenant) {
-                return Err(Error::NotFound.into());
-            }
-            lines::put(tx, &run_id, lines)
-        })
-        .await
+        self.ahead(bytes, move |view| append::put_lines(view, run_id, tenant, lines)).await
     }
 
     async fn read_lines(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<Vec<(u64, LogLine)>> {

@@ -7,6 +7,7 @@ use servo_store::audit::{self, AuditQuery, AuditStore};
 use servo_store::identity::{IdentityStore, KeyRow};
 use servo_store::{Result, Scope};
 
+use crate::ahead::change::Change;
 use crate::sql::{audit as log, identity};
 use crate::store::SqliteStore;
 use crate::writer::job::Nature;
@@ -22,17 +23,17 @@ impl IdentityStore for SqliteStore {
     }
 
     async fn find_key(&self, digest: Digest) -> Result<Option<KeyRow>> {
-        self.read(move |conn| identity::find(conn, digest)).await
+        self.read_direct(move |conn| identity::find(conn, digest)).await
     }
 
     async fn list_keys(&self, scope: &Scope, before: Option<KeyId>, limit: u32) -> Result<Vec<KeyRow>> {
         let scope = scope.clone();
-        self.read(move |conn| identity::list(conn, &scope, before.as_ref(), limit)).await
+        self.read_direct(move |conn| identity::list(conn, &scope, before.as_ref(), limit)).await
     }
 
     async fn get_key(&self, scope: &Scope, id: &KeyId) -> Result<Option<KeyRow>> {
         let (scope, id) = (scope.clone(), id.clone());
-        self.read(move |conn| identity::get(conn, &scope, &id)).await
+        self.read_direct(move |conn| identity::get(conn, &scope, &id)).await
     }
 
     async fn revoke_key(&self, scope: &Scope, id: &KeyId, at: Timestamp) -> Result<KeyRow> {
@@ -54,8 +55,11 @@ impl IdentityStore for SqliteStore {
 impl AuditStore for SqliteStore {
     async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
         let entries = audit::prepare(entries)?;
-        let nature = Nature { bytes: ENTRY_BYTES * entries.len(), may_fail_late: true };
-        self.write(nature, move |tx| log::put(tx, &entries)).await
+        self.ahead(ENTRY_BYTES * entries.len(), move |view| {
+            view.changes.extend(entries.into_iter().map(Change::Audit));
+            Ok(())
+        })
+        .await
     }
 
     async fn read_audit(&self, scope: &Scope, query: &AuditQuery) -> Result<Vec<AuditEntry>> {

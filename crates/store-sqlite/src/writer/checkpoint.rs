@@ -46,9 +46,9 @@ impl Checkpoints {
     }
 }
 
-/// Copies everything and empties the log: the file alone is the store then.
-pub(crate) fn truncate(conn: &Connection) -> rusqlite::Result<()> {
-    pragma(conn, "PRAGMA wal_checkpoint(TRUNCATE)").map(|_| ())
+/// Copies everything and empties the log: the file alone is the store then. False if somebody who reads has kept it from that.
+pub(crate) fn truncate(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.prepare_cached("PRAGMA wal_checkpoint(TRUNCATE)")?.query_row([], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
 /// Pages in the log, and how many of them the file has.

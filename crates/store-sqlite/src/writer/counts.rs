@@ -46,7 +46,7 @@ impl Counts {
     }
 
     /// Writes the sums into the transaction.
-    pub(crate) fn flush(self, conn: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn flush(&self, conn: &Connection) -> rusqlite::Result<()> {
         for state in DispatchState::ALL {
             let change = self.dispatches[index(state)];
             if change != 0 {

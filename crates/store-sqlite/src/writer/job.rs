@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::error::Fault;
 use crate::writer::tx::Tx;
+use crate::writer::view::View;
 
 /// What the writer must know of a job before it runs it.
 #[derive(Debug, Clone, Copy)]
@@ -23,16 +24,57 @@ impl Nature {
     pub(crate) const SMALL_CHECKED: Self = Self { bytes: 256, may_fail_late: false };
 }
 
-pub(crate) trait Job: Send {
+pub(crate) enum Job {
+    /// Decided on what the writer knows, and durable in the redo: what happens often.
+    Ahead(Box<dyn Decide>),
+    /// Statements in a transaction of the database: everything else.
+    Direct(Box<dyn Write>),
+    /// Asks for the database to have all that was answered before.
+    Settle(oneshot::Sender<Result<()>>),
+}
+
+pub(crate) trait Decide: Send {
+    fn bytes(&self) -> usize;
+
+    /// Leaves its changes in the view. Called once.
+    fn decide(&mut self, view: &mut View<'_>) -> std::result::Result<(), Fault>;
+
+    /// Tells the waiter: the error, or what `decide` found. A waiter that has gone is no problem.
+    fn answer(self: Box<Self>, error: Option<Error>);
+}
+
+pub(crate) trait Write: Send {
     fn nature(&self) -> Nature;
 
     /// Does the work inside the open transaction. Called once.
     fn run(&mut self, tx: &mut Tx<'_>) -> std::result::Result<(), Fault>;
 
-    /// Tells the waiter: the error, or what `run` found. A waiter that has gone is no problem.
+    /// As of [`Decide`].
     fn answer(self: Box<Self>, error: Option<Error>);
 }
 
+impl Job {
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Job::Ahead(job) => job.bytes(),
+            Job::Direct(job) => job.nature().bytes,
+            Job::Settle(_) => 0,
+        }
+    }
+
+    /// It comes to nothing.
+    pub(crate) fn refuse(self, error: Error) {
+        match self {
+            Job::Ahead(job) => job.answer(Some(error)),
+            Job::Direct(job) => job.answer(Some(error)),
+            Job::Settle(waiter) => {
+                let _ = waiter.send(Err(error));
+            }
+        }
+    }
+}
+
+/// A call of the store's as a job: the work, its value once it has run, and who waits.
 pub(crate) struct Call<T, F> {
     nature: Nature,
     work: Option<F>,
@@ -40,19 +82,69 @@ pub(crate) struct Call<T, F> {
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F> Call<T, F>
+impl<T, F> Call<T, F> {
+    fn new(nature: Nature, work: F) -> (Box<Self>, oneshot::Receiver<Result<T>>) {
+        let (reply, answer) = oneshot::channel();
+        (Box::new(Self { nature, work: Some(work), value: None, reply }), answer)
+    }
+
+    fn take(&mut self) -> F {
+        self.work.take().expect("the writer runs a job once")
+    }
+
+    fn tell(self, error: Option<Error>) {
+        let result = match (error, self.value) {
+            (Some(error), _) => Err(error),
+            (None, Some(value)) => Ok(value),
+            (None, None) => Err(Error::Closed),
+        };
+        let _ = self.reply.send(result);
+    }
+}
+
+/// The job, and where its answer will come.
+pub(crate) fn ahead<T, F>(bytes: usize, work: F) -> (Job, oneshot::Receiver<Result<T>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&mut View<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+{
+    let (call, answer) = Call::new(Nature { bytes, may_fail_late: false }, Deciding(work));
+    (Job::Ahead(call), answer)
+}
+
+/// The same for work that needs the database.
+pub(crate) fn direct<T, F>(nature: Nature, work: F) -> (Box<dyn Write>, oneshot::Receiver<Result<T>>)
 where
     T: Send + 'static,
     F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
 {
-    /// The job, and where its answer will come.
-    pub(crate) fn prepare(nature: Nature, work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
-        let (reply, answer) = oneshot::channel();
-        (Box::new(Self { nature, work: Some(work), value: None, reply }), answer)
+    let (call, answer) = Call::new(nature, Writing(work));
+    (call, answer)
+}
+
+struct Deciding<F>(F);
+struct Writing<F>(F);
+
+impl<T, F> Decide for Call<T, Deciding<F>>
+where
+    T: Send,
+    F: FnOnce(&mut View<'_>) -> std::result::Result<T, Fault> + Send,
+{
+    fn bytes(&self) -> usize {
+        self.nature.bytes
+    }
+
+    fn decide(&mut self, view: &mut View<'_>) -> std::result::Result<(), Fault> {
+        self.value = Some((self.take().0)(view)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, error: Option<Error>) {
+        self.tell(error);
     }
 }
 
-impl<T, F> Job for Call<T, F>
+impl<T, F> Write for Call<T, Writing<F>>
 where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send,
@@ -62,17 +154,11 @@ where
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
-        let work = self.work.take().expect("the writer runs a job once");
-        self.value = Some(work(tx)?);
+        self.value = Some((self.take().0)(tx)?);
         Ok(())
     }
 
     fn answer(self: Box<Self>, error: Option<Error>) {
-        let result = match (error, self.value) {
-            (Some(error), _) => Err(error),
-            (None, Some(value)) => Ok(value),
-            (None, None) => Err(Error::Closed),
-        };
-        let _ = self.reply.send(result);
+        self.tell(error);
     }
 }

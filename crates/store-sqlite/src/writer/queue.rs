@@ -31,21 +31,23 @@ pub(crate) struct Queue {
 }
 
 struct State {
-    jobs: VecDeque<Box<dyn Job>>,
+    jobs: VecDeque<Job>,
     bytes: usize,
     /// How many jobs the sleeping writer wants to be woken for; zero while it is awake.
     wanted: usize,
     /// Why no more jobs are taken.
     refusal: Option<Error>,
     closing: bool,
+    /// The writer should look around although no job waits.
+    is_nudged: bool,
     /// Who waits for the end.
     closer: Option<oneshot::Sender<Result<()>>>,
 }
 
 /// What the writer should do next.
 pub(crate) enum Next {
-    Batch(Vec<Box<dyn Job>>),
-    /// Nothing waits, and the caller said it has other work.
+    Batch(Vec<Job>),
+    /// Nothing waits, and the writer has other work, was nudged, or has waited long enough.
     Idle,
     Closed(Option<oneshot::Sender<Result<()>>>),
 }
@@ -57,8 +59,8 @@ pub(crate) struct Gather {
     /// means that nobody is waited for.
     pub(crate) jobs: usize,
     pub(crate) patience: Duration,
-    /// The writer has other work to do when nobody waits.
-    pub(crate) has_other_work: bool,
+    /// The writer has other work to do when nobody waits, at once or after a while.
+    pub(crate) other_work_in: Option<Duration>,
 }
 
 /// How soon callers came back the last time; the writer keeps it between groups.
@@ -87,6 +89,7 @@ impl Queue {
                 wanted: 0,
                 refusal: None,
                 closing: false,
+                is_nudged: false,
                 closer: None,
             }),
             ready: Condvar::new(),
@@ -97,8 +100,8 @@ impl Queue {
     }
 
     /// Adds a job, or says why not. A refused job was not run.
-    pub(crate) fn push(&self, job: Box<dyn Job>) -> Result<()> {
-        let bytes = job.nature().bytes;
+    pub(crate) fn push(&self, job: Job) -> Result<()> {
+        let bytes = job.bytes();
         let mut state = self.lock();
         if let Some(refusal) = &state.refusal {
             return Err(refusal.clone());
@@ -134,15 +137,32 @@ impl Queue {
             if state.closing {
                 return Next::Closed(state.closer.take());
             }
-            if gather.has_other_work {
+            let waited = start.elapsed();
+            if std::mem::take(&mut state.is_nudged) || gather.other_work_in.is_some_and(|within| waited >= within) {
                 return Next::Idle;
             }
             state.wanted = 1;
-            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = match gather.other_work_in {
+                Some(within) => {
+                    self.ready.wait_timeout(state, within - waited).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
             state.wanted = 0;
         }
         pace.note(start.elapsed());
         Next::Batch(self.drain(&mut state, jobs_max))
+    }
+
+    /// Has the writer look around, if it sleeps: something that it waits for has happened.
+    pub(crate) fn nudge(&self) {
+        let mut state = self.lock();
+        state.is_nudged = true;
+        let sleeps = state.wanted > 0;
+        drop(state);
+        if sleeps {
+            self.ready.notify_one();
+        }
     }
 
     /// No more jobs from now on; those that wait are still done. `Closed` if it was closed before.
@@ -160,7 +180,7 @@ impl Queue {
     }
 
     /// No more jobs from now on, for this reason. Hands back those that wait.
-    pub(crate) fn stop(&self, reason: Error) -> Vec<Box<dyn Job>> {
+    pub(crate) fn stop(&self, reason: Error) -> Vec<Job> {
         let mut state = self.lock();
         if !state.closing {
             state.refusal = Some(reason);
@@ -202,13 +222,13 @@ impl Queue {
         state
     }
 
-    fn drain(&self, state: &mut State, jobs_max: usize) -> Vec<Box<dyn Job>> {
+    fn drain(&self, state: &mut State, jobs_max: usize) -> Vec<Job> {
         let mut batch = Vec::with_capacity(state.jobs.len().min(jobs_max));
         let mut bytes = 0;
         while batch.len() < jobs_max
             && let Some(job) = state.jobs.front()
         {
-            let size = job.nature().bytes;
+            let size = job.bytes();
             if !batch.is_empty() && bytes + size > BATCH_BYTES_MAX {
                 break;
             }

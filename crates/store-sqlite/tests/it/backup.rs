@@ -9,7 +9,7 @@ use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Append, Error, Expected, LogStore, Position, StoredEvent};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore, restore};
 
-use crate::support::{events, folder, many, one_more, open, raw, spawn, start, wait};
+use crate::support::{events, folder, many, one_more, open, open_old, raw, spawn, start, wait};
 
 fn whole_log(store: &SqliteStore) -> Vec<StoredEvent> {
     let (mut events, mut after) = (Vec::new(), Position::START);
@@ -80,8 +80,11 @@ fn a_backup_during_writes_is_a_moment_of_the_store() {
 /// A store with some events, and its backup.
 fn backed_up() -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = folder();
-    let store = open(dir.path());
-    let (run, tenant) = start(&store);
+    backed_up_by(&open(dir.path()), dir)
+}
+
+fn backed_up_by(store: &SqliteStore, dir: tempfile::TempDir) -> (tempfile::TempDir, std::path::PathBuf) {
+    let (run, tenant) = start(store);
     wait(store.append(one_more(&run, &tenant, 100_000))).unwrap();
     let path = dir.path().join("copy");
     wait(store.backup(&path)).unwrap();
@@ -131,6 +134,36 @@ fn restoring_over_a_store_or_under_a_process_is_refused() {
     assert!(matches!(restore(&path, dir.path()), Err(Error::InUse { .. })));
     wait(store.close()).unwrap();
     assert_eq!(fs::read(dir.path().join(DATABASE_FILE)).unwrap().len(), before.len());
+}
+
+/// A backup that was taken before there were packs.
+#[test]
+fn a_backup_of_an_earlier_schema_is_restored_and_brought_up_to_date() {
+    let dir = folder();
+    let (dir, path) = backed_up_by(&open_old(dir.path()), dir);
+    let lost = wait(open(dir.path()).log_head()).unwrap();
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "DROP TRIGGER runs_no_delete;
+             CREATE TRIGGER runs_no_delete BEFORE DELETE ON runs
+             WHEN EXISTS (SELECT 1 FROM events WHERE run_number = OLD.number)
+             BEGIN
+                 SELECT RAISE(ABORT, 'the run has events');
+             END;
+             DROP TABLE packs;
+             DELETE FROM schema_migrations WHERE version > 10",
+        )
+        .unwrap();
+    let target = folder();
+    restore(&path, target.path()).unwrap();
+    let store = open(target.path());
+    assert_eq!(wait(store.info()).unwrap().schema_version, SCHEMA_VERSION);
+    let (run, tenant) = crate::support::names();
+    assert_eq!(events(&store, &run).len(), 2);
+    wait(store.append(many(&run, &tenant, 1))).unwrap();
+    assert!(wait(store.log_head()).unwrap() > lost);
+    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
 }
 
 fn refused(backup: &Path) -> Error {

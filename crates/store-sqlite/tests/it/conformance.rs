@@ -10,17 +10,19 @@ use tempfile::TempDir;
 
 use crate::support::{folder, runtime};
 
-struct Sqlite {
+pub(crate) struct Sqlite {
     dir: TempDir,
+    pages_max: Option<u32>,
 }
 
 impl Sqlite {
-    fn new() -> Self {
-        Self { dir: folder() }
+    pub(crate) fn new(pages_max: Option<u32>) -> Self {
+        Self { dir: folder(), pages_max }
     }
 
     fn store(&self, time: TimeSource) -> Arc<dyn Store> {
-        Arc::new(SqliteStore::open(Config::new(self.dir.path(), time)).unwrap())
+        let config = Config { pages_max: self.pages_max, ..Config::new(self.dir.path(), time) };
+        Arc::new(SqliteStore::open(config).unwrap())
     }
 }
 
@@ -35,9 +37,9 @@ impl Backend for Sqlite {
     }
 }
 
-servo_store::conformance_tests!(Sqlite::new(), |task| runtime().block_on(task));
+servo_store::conformance_tests!(Sqlite::new(None), |task| runtime().block_on(task));
 
 #[test]
 fn differential() {
-    runtime().block_on(servo_store::testkit::differential::check(Sqlite::new));
+    runtime().block_on(servo_store::testkit::differential::check(|| Sqlite::new(None)));
 }

@@ -66,8 +66,13 @@ fn check(dir: &Path, point: &str) {
 fn survive(nth: u64) {
     for point in CRASH_POINTS.all() {
         let dir = folder();
+        let recovers = *point == "sqlite.recover.applied";
+        if recovers {
+            // There is something to recover after a crash.
+            assert!(crash(dir.path(), "sqlite.append.after_commit", 3));
+        }
         let reached = crash(dir.path(), point, nth);
-        let once = point.starts_with("sqlite.migration") || *point == "sqlite.restore.before_rename";
+        let once = point.starts_with("sqlite.migration") || *point == "sqlite.restore.before_rename" || recovers;
         assert!(reached || (once && nth > 1), "{point} was not reached {nth} times");
         check(dir.path(), point);
         crash(dir.path(), point, nth);

@@ -9,7 +9,7 @@ use servo_model::{RunId, TenantId};
 use servo_store::log::QueueChange;
 use servo_store::testkit::clock::ManualClock;
 use servo_store::testkit::fixtures;
-use servo_store::{Append, Error, Expected, LogStore};
+use servo_store::{Append, Error, Expected, LogStore, RunStore, Scope};
 use servo_store_sqlite::{Config, SqliteStore};
 
 use crate::support::{events, folder, many, one_more, open, spawn, wait};
@@ -206,11 +206,12 @@ fn readers_do_not_wait_for_the_writer() {
     let gate = Gate::default();
     let store = SqliteStore::open(gate.config(dir.path())).unwrap();
     let run = start(&store, "run");
+    assert_eq!(events(&store, &run).len(), 1, "from here on the database has it");
     gate.set(Stage::Shut);
     let mut running = pin!(store.append(at(&run, 1)));
     begin(running.as_mut());
     gate.holds();
-    assert_eq!(events(&store, &run).len(), 1, "what is committed, and not what is under way");
+    assert_eq!(events(&store, &run).len(), 1, "what is answered, and not what is under way");
     gate.set(Stage::Open);
     wait(running).unwrap();
     assert_eq!(events(&store, &run).len(), 2);
@@ -223,6 +224,8 @@ fn the_log_file_is_copied_and_used_again() {
     let run = start(&store, "run");
     for _ in 0..300 {
         wait(store.append(one_more(&run, &tenant(), 60_000))).unwrap();
+        // Whoever reads has the database catch up.
+        wait(store.get_run(&Scope::System, &run)).unwrap();
     }
     let written = 300 * 60_000;
     let log = std::fs::metadata(dir.path().join("servo.db-wal")).unwrap().len();

@@ -4,12 +4,12 @@ use rusqlite::{Connection, params};
 use servo_store::AdminStore;
 use servo_store::testkit::fixtures;
 
-use crate::support::{events, folder, many, names, one_more, open, raw, start, wait};
+use crate::support::{events, folder, many, names, one_more, open, open_old, raw, start, wait};
 
 /// A run with three events, one of them with a payload in `blobs`, and somebody else's connection.
 fn written() -> (tempfile::TempDir, Connection) {
     let dir = folder();
-    let store = open(dir.path());
+    let store = open_old(dir.path());
     let (run, tenant) = start(&store);
     wait(servo_store::LogStore::append(&store, many(&run, &tenant, 1))).unwrap();
     wait(servo_store::LogStore::append(&store, one_more(&run, &tenant, 100_000))).unwrap();
@@ -130,6 +130,75 @@ fn payloads_around_the_threshold_come_back() {
         wait(servo_store::LogStore::append(&store, one_more(&run, &tenant, bytes))).unwrap();
         assert_eq!(events(&store, &run).pop().unwrap().payload, fixtures::payload(bytes));
     }
+    // What was read is in the database.
     let blobs: i64 = raw(dir.path()).query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap();
     assert_eq!(blobs, 2, "only what is above the threshold");
+}
+
+/// A run with a row of its own and two packs, of sequences 5 to 6 and 7.
+fn packed() -> (tempfile::TempDir, Connection) {
+    let (dir, conn) = written();
+    conn.execute_batch(
+        "INSERT INTO packs SELECT 11, 12, 10, number, 5, 6, run_id, tenant_id, x'01' FROM runs WHERE run_id = 'run';
+         INSERT INTO packs SELECT 12, 12, 12, number, 7, 7, run_id, tenant_id, x'01' FROM runs WHERE run_id = 'run'",
+    )
+    .unwrap();
+    (dir, conn)
+}
+
+// ES-008
+#[test]
+fn packs_are_neither_changed_nor_deleted() {
+    let (_dir, conn) = packed();
+    for sql in ["UPDATE packs SET events = x'02'", "UPDATE packs SET last_position = 99 WHERE last_seq = 7"] {
+        assert!(refusal(&conn, sql).contains("never changed"), "{sql}");
+    }
+    for sql in ["DELETE FROM packs", "DELETE FROM packs WHERE last_seq = 7"] {
+        assert!(refusal(&conn, sql).contains("deleted only below trim_before"), "{sql}");
+    }
+    // A pack goes when all of its sequences may.
+    conn.execute("UPDATE runs SET trim_before = 6 WHERE run_id = 'run'", []).unwrap();
+    assert!(refusal(&conn, "DELETE FROM packs WHERE last_seq = 6").contains("deleted only below trim_before"));
+    conn.execute("UPDATE runs SET trim_before = 7 WHERE run_id = 'run'", []).unwrap();
+    assert_eq!(conn.execute("DELETE FROM packs WHERE last_seq < 7", []).unwrap(), 1);
+    assert_eq!(conn.execute("DELETE FROM events", []).unwrap(), 3);
+    conn.pragma_update(None, "foreign_keys", false).unwrap();
+    assert!(refusal(&conn, "DELETE FROM runs WHERE run_id = 'run'").contains("the run has events"));
+    conn.execute("UPDATE runs SET trim_before = 8 WHERE run_id = 'run'", []).unwrap();
+    conn.execute("DELETE FROM packs", []).unwrap();
+    assert_eq!(conn.execute("DELETE FROM runs WHERE run_id = 'run'", []).unwrap(), 1);
+}
+
+// ES-005
+#[test]
+fn a_pack_that_cannot_be_is_refused() {
+    let (_dir, conn) = packed();
+    let columns = [
+        ("10, 10, 9, number, 7, 7", "UNIQUE constraint failed: packs.run_number, packs.last_seq"),
+        ("12, 12, 12, number, 8, 8", "UNIQUE constraint failed: packs.last_position"),
+        ("20, 19, 20, number, 8, 8", "flush_end >= last_position"),
+        ("20, 20, 21, number, 8, 8", "first_position"),
+        ("20, 20, 20, number, 9, 8", "last_seq >= first_seq"),
+        ("20, 20, 20, number, 0, 8", "first_seq > 0"),
+    ];
+    for (columns, words) in columns {
+        let sql =
+            format!("INSERT INTO packs SELECT {columns}, run_id, tenant_id, x'01' FROM runs WHERE run_id = 'run'");
+        let error = refusal(&conn, &sql);
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_pack_is_damage_and_no_missing_event() {
+    let (dir, conn) = packed();
+    drop(conn);
+    let store = open(dir.path());
+    let (run, _) = names();
+    let page = wait(servo_store::LogStore::read_run(&store, &servo_store::Scope::System, &run, 0, 10));
+    assert!(matches!(&page, Err(servo_store::Error::Corrupt { detail }) if detail.contains("position 11")), "{page:?}");
+    assert_eq!(
+        wait(store.integrity()).unwrap(),
+        ["the pack that ends at position 11 ends too early", "the pack that ends at position 12 ends too early"]
+    );
 }

@@ -1,6 +1,7 @@
 //! The SQLite store: the suite that every store passes, and what only a file and its one writer have.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
+mod ahead;
 mod backup;
 mod conformance;
 mod crash;
@@ -11,4 +12,5 @@ mod opening;
 mod removal;
 mod sabotage;
 mod support;
+mod through;
 mod upgrade;

@@ -13,7 +13,7 @@ use servo_store::{
 };
 use servo_store_sqlite::{Config, SqliteStore};
 
-use crate::support::{events, folder, many, names, one_more, open, raw, start, wait};
+use crate::support::{events, folder, many, names, one_more, open, open_old, raw, start, wait};
 
 /// Everything a run can have besides events.
 fn furnish(store: &SqliteStore, run: &RunId, tenant: &servo_model::TenantId) {
@@ -39,6 +39,7 @@ fn rows_left(dir: &std::path::Path, run: &RunId) -> i64 {
     let tables = [
         "runs",
         "events",
+        "packs",
         "blobs",
         "snapshots",
         "timers",
@@ -60,7 +61,7 @@ fn rows_left(dir: &std::path::Path, run: &RunId) -> i64 {
 #[test]
 fn a_large_run_leaves_in_portions_and_completely() {
     let dir = folder();
-    let store = open(dir.path());
+    let store = open_old(dir.path());
     let (run, tenant) = start(&store);
     wait(store.append(many(&run, &tenant, 1_000))).unwrap();
     for _ in 0..20 {
@@ -120,6 +121,28 @@ fn a_half_deleted_run_is_gone_for_everybody_and_finished_by_the_next_start() {
     assert!(matches!(wait(store.append(many(&run, &tenant, 1))), Err(Error::NotFound)));
     assert_eq!(wait(store.count_active(&tenant, 10)).unwrap(), 0);
     until_gone(dir.path(), &run);
+    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+}
+
+/// Packs leave as rows do, and a purge does not read them.
+#[test]
+fn a_run_leaves_with_its_packs() {
+    let dir = folder();
+    let store = open(dir.path());
+    let (run, tenant) = start(&store);
+    wait(store.append(many(&run, &tenant, 10))).unwrap();
+    assert_eq!(events(&store, &run).len(), 11, "from here on the database has them");
+    raw(dir.path())
+        .execute_batch(
+            "WITH RECURSIVE n (i) AS (VALUES (100) UNION ALL SELECT i + 1 FROM n WHERE i < 299)
+             INSERT INTO packs SELECT i, i, i, number, i, i, run_id, tenant_id, x'01' FROM n, runs WHERE run_id = 'run'",
+        )
+        .unwrap();
+    let before = store.stats();
+    wait(store.delete_run(&Scope::System, &run)).unwrap();
+    let commits = store.stats().commits - before.commits;
+    assert!(commits >= 3, "{commits} transactions for two hundred packs");
+    assert_eq!(rows_left(dir.path(), &run), 0);
     assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
 }
 

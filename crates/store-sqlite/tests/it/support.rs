@@ -40,6 +40,13 @@ pub(crate) fn open(dir: &Path) -> SqliteStore {
     SqliteStore::open(config(dir)).unwrap()
 }
 
+/// One that writes events as earlier versions did.
+pub(crate) fn open_old(dir: &Path) -> SqliteStore {
+    let mut config = config(dir);
+    config.sabotage = Some("events-as-rows".to_owned());
+    SqliteStore::open(config).unwrap()
+}
+
 /// Any program's connection to the file.
 pub(crate) fn raw(dir: &Path) -> Connection {
     Connection::open(dir.join(DATABASE_FILE)).unwrap()

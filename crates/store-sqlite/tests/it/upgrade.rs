@@ -9,7 +9,7 @@ use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Append, Expected, LogStore, Position, RunStore, Scope};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore};
 
-use crate::support::{events, folder, many, one_more, open, start, wait};
+use crate::support::{events, folder, many, one_more, open, open_old, start, wait};
 
 /// The schema before runs had numbers.
 const SEVEN: [(&str, &str); 7] = [
@@ -86,7 +86,7 @@ fn downgrade(from: &Path, to: &Path) {
 #[test]
 fn a_store_without_run_numbers_becomes_one_with_them() {
     let (new, old) = (folder(), folder());
-    let store = open(new.path());
+    let store = open_old(new.path());
     write(&store);
     let log = wait(store.read_log(Position::START, 1_000)).unwrap();
     let rows = wait(store.list_runs(&Scope::System, &servo_store::runs::RunQuery::default())).unwrap();

@@ -38,7 +38,7 @@ fn size(short: u64, full: u64) -> u64 {
 fn work(
     recorder: &Recorder,
     data: &Path,
-    journal: &Path,
+    redo: &Path,
     seed: u64,
     variant: &str,
 ) -> (BTreeMap<String, u64>, servo_powercut::Recording) {
@@ -50,7 +50,7 @@ fn work(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let recording = recorder.attach(&mut command, data, journal);
+    let recording = recorder.attach(&mut command, data, redo);
     let chosen = seed.wrapping_mul(2_654_435_761) % 150;
     // Every other time the cut comes between a write and its sync, else whenever it comes. The controls seldom sync.
     let at_sync = seed % 2 == 1 && variant.is_empty();
@@ -118,8 +118,8 @@ fn campaign(cuts: u64, variant: &str) -> Totals {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data");
         std::fs::create_dir(&data).expect("a data folder");
-        let journal = folder.path().join("journal");
-        let (acked, recording) = work(&recorder, &data, &journal, seed, variant);
+        let redo = folder.path().join("redo");
+        let (acked, recording) = work(&recorder, &data, &redo, seed, variant);
         let cut = recording.cut(seed).expect("the files can be rebuilt");
         totals.cuts += 1;
         totals.sectors_lost += cut.sectors_lost;

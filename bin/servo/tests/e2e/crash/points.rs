@@ -17,6 +17,8 @@ enum Way {
     Starting,
     /// By starting runs; the point is armed for several occurrences in turn.
     Running(&'static [u64]),
+    /// By starting after a crash that left something in the redo file.
+    Recovering,
     /// By payloads that fill the write-ahead log.
     Filling,
     /// By a sweep of retention.
@@ -32,6 +34,10 @@ fn way(point: &str) -> Way {
         "sqlite.append.before_begin" | "sqlite.append.before_commit" | "sqlite.append.after_commit" => {
             Way::Running(&[1, 2, 3, 4, 6, 9, 14])
         }
+        "sqlite.apply.before_commit" | "sqlite.apply.after_commit" => Way::Running(&[1, 2, 3, 5]),
+        "sqlite.direct.before_commit" | "sqlite.direct.after_commit" => Way::Running(&[1, 2]),
+        "sqlite.redo.switched" => Way::Running(&[1]),
+        "sqlite.recover.applied" => Way::Recovering,
         "sqlite.checkpoint.before" | "sqlite.checkpoint.after" => Way::Filling,
         "sqlite.retire.hidden" | "sqlite.retire.purged" | "sqlite.trim.deleted" => Way::Sweeping,
         "sqlite.backup.before_rename" => Way::BackingUp,
@@ -128,6 +134,13 @@ async fn crash_at(point: &str, nth: u64) {
                 died(servo, point).await;
             }
         },
+        Way::Recovering => {
+            let mut servo =
+                Servo::dev(&data, &[("SERVO_CRASHPOINT", "sqlite.append.after_commit:12")]).expect("it starts");
+            start_runs(&mut servo, &mut ledger, 50, 0).await;
+            died(servo, "sqlite.append.after_commit").await;
+            Servo::dev(&data, &variables).expect_err("it dies while it recovers");
+        }
         Way::Filling => {
             let mut servo = Servo::dev(&data, &variables).expect("it starts");
             start_runs(&mut servo, &mut ledger, 2_000, 1_900).await;
