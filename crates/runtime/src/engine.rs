@@ -14,6 +14,7 @@ mod function;
 mod now;
 mod outcome;
 mod prepare;
+mod quotas;
 mod read;
 mod sabotage;
 mod spawn;
@@ -42,6 +43,7 @@ use endings::Endings;
 pub use error::Error;
 use folded::Folded;
 pub use outcome::Outcome;
+pub(crate) use quotas::{Entered, Quotas};
 use sabotage::Broken;
 pub use start::{StartRequest, Started};
 
@@ -112,6 +114,7 @@ pub(crate) struct Inner {
     folded: Folded,
     offset: now::Offset,
     admissions: Admissions,
+    quotas: Quotas,
     /// The way of new runs past the backlog.
     direct: Direct,
     broken: Broken,
@@ -149,6 +152,7 @@ impl Engine {
             folded: Folded::default(),
             offset: now::Offset::default(),
             admissions: Admissions::default(),
+            quotas: Quotas::default(),
             direct: Direct::default(),
             broken,
             spans: None,
@@ -196,6 +200,15 @@ impl Engine {
 
     pub fn shutdown(&self) -> &crate::Shutdown {
         &self.inner.shutdown
+    }
+
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.inner.quotas
+    }
+
+    /// Only this process writes to the store.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.inner.single_process
     }
 
     pub(crate) fn direct(&self) -> &Direct {

@@ -9,7 +9,6 @@ mod blocked;
 mod bulk;
 mod control;
 mod list;
-mod quota;
 mod record;
 mod referring;
 mod refusal;
@@ -108,14 +107,13 @@ type Answer<T> = Result<T, RuntimeErrorPayload>;
 pub struct Serverless {
     executions: Executions,
     platform: Arc<Platform>,
-    quotas: quota::Quotas,
     sight: Sight,
 }
 
 impl Serverless {
     pub fn new(executions: Executions, platform: Platform) -> Self {
         let sight = Sight::new(executions.clone(), platform.access.clone());
-        Self { executions, platform: Arc::new(platform), quotas: quota::Quotas::default(), sight }
+        Self { executions, platform: Arc::new(platform), sight }
     }
 
     /// What there is for a caller, for the other APIs that show runs.

@@ -1,9 +1,9 @@
 //! Runs that are active, and starts that are under way on this node, per tenant.
 //!
 //! The store counts the runs that are active; a start that is being recorded is not among them yet. Without the second
-//! number, any number of starts at once would each see the last free place. And counting a hundred thousand rows for
-//! every start would cost more than the start: each process counts its own along and, far below the limit, asks the store
-//! only now and then, or not at all where no other process writes.
+//! number, any number of starts at once would each see the last free place. And counting thousands of rows for every start
+//! would cost more than the start: each process counts its own along and asks the store only now and then: near the limit
+//! or, where no other process writes, at the limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +19,8 @@ pub(super) struct Admissions {
 #[derive(Debug, Default)]
 struct Tally {
     under_way: u32,
-    /// Active runs, since the store was asked; at least as many as there are but for those that others started since.
+    /// Active runs, since the store was asked; at least as many as there are but for those that others started since. None if
+    /// it stopped counting before it had all.
     active: Option<u32>,
     /// When it was asked, in the node's elapsed time.
     counted_at: Duration,
@@ -61,11 +62,18 @@ impl Admissions {
         self.lock().get(tenant).and_then(|tally| Some((tally.active?, tally.counted_at)))
     }
 
-    /// The store has counted.
-    pub(super) fn counted(&self, tenant: &TenantId, active: u32, at: Duration) {
+    /// Somebody asks the store now; the others go on meanwhile with what is known.
+    fn ask(&self, tenant: &TenantId, now: Duration) {
+        if let Some(tally) = self.lock().get_mut(tenant) {
+            tally.counted_at = now;
+        }
+    }
+
+    /// The store has counted all of them, or not.
+    pub(super) fn counted(&self, tenant: &TenantId, active: Option<u32>, at: Duration) {
         let mut tenants = self.lock();
         let tally = tenants.entry(tenant.clone()).or_default();
-        (tally.active, tally.counted_at) = (Some(active), at);
+        (tally.active, tally.counted_at) = (active, at);
     }
 
     /// A run has changed its status.
@@ -93,19 +101,25 @@ impl Drop for UnderWay {
 }
 
 impl super::Engine {
-    /// Active runs of a tenant: at least as many as there are but for what others started a moment ago, and exactly as many
-    /// near the limit.
+    /// Active runs of a tenant: at least as many as there are but for what others started a moment ago.
     pub(crate) async fn count_active(&self, tenant: &TenantId, most: u32) -> Result<u32, servo_store::Error> {
         let admissions = &self.inner.admissions;
         let now = self.inner.clock.elapsed();
-        if let Some((active, counted_at)) = admissions.active(tenant)
-            && active < most / 2
-            && (self.inner.single_process || now.saturating_sub(counted_at) < BELIEVED)
-        {
-            return Ok(active);
+        if let Some((active, counted_at)) = admissions.active(tenant) {
+            let is_recent = now.saturating_sub(counted_at) < BELIEVED;
+            // Where no other process writes, the store has nothing to add; at the limit it is asked all the same, now and
+            // then, so that nobody is turned away because of a miscount.
+            let is_believed =
+                if self.inner.single_process { active < most || is_recent } else { active < most / 2 && is_recent };
+            if is_believed {
+                return Ok(active);
+            }
+            admissions.ask(tenant, now);
         }
-        let active = self.inner.store.count_active(tenant, most).await?;
-        admissions.counted(tenant, active, now);
+        // Somewhat more than is asked for, so that the count holds for a while and for other limits.
+        let counted_to = most.saturating_mul(2);
+        let active = self.inner.store.count_active(tenant, counted_to).await?;
+        admissions.counted(tenant, Some(active).filter(|active| *active < counted_to), now);
         Ok(active)
     }
 }
@@ -119,7 +133,7 @@ mod tests {
         let (admissions, tenant) = (Admissions::default(), TenantId::default_tenant());
         admissions.moved(&tenant, None, RunStatus::Running);
         assert_eq!(admissions.active(&tenant), None, "nobody has counted yet");
-        admissions.counted(&tenant, 3, Duration::ZERO);
+        admissions.counted(&tenant, Some(3), Duration::ZERO);
         admissions.moved(&tenant, None, RunStatus::Running);
         admissions.moved(&tenant, Some(RunStatus::Running), RunStatus::Paused);
         assert_eq!(admissions.active(&tenant), Some((4, Duration::ZERO)));

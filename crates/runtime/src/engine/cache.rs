@@ -32,6 +32,8 @@ struct Entry {
 
 /// A run that was used so recently, in uses of any run, is not made newer: in the order of ages that changes next to nothing.
 const FRESH_TICKS: u64 = 64;
+/// So many of the oldest are looked at for one that nobody uses.
+const OLDEST_MAX: usize = 64;
 /// What a place costs by itself: asking for runs that do not exist must not fill the memory either.
 const PLACE_BYTES: usize = 512;
 
@@ -80,14 +82,12 @@ impl Cache {
         if entries.bytes <= self.bytes_max {
             return;
         }
-        let oldest: Vec<_> = entries.by_age.iter().map(|(tick, run)| (*tick, run.clone())).take(64).collect();
-        for (tick, run) in oldest {
-            if entries.bytes <= self.bytes_max {
-                break;
-            }
-            let unused = entries.by_run.get(&run).is_some_and(|entry| Arc::strong_count(&entry.slot) == 1);
-            if unused && let Some(entry) = entries.by_run.remove(&run) {
-                entries.by_age.remove(&tick);
+        while entries.bytes > self.bytes_max {
+            let Entries { by_run, by_age, .. } = entries;
+            let is_unused = |run: &RunId| by_run.get(run).is_some_and(|entry| Arc::strong_count(&entry.slot) == 1);
+            let oldest = by_age.iter().take(OLDEST_MAX).find(|(_, run)| is_unused(run)).map(|(tick, _)| *tick);
+            let Some(run) = oldest.and_then(|tick| by_age.remove(&tick)) else { break };
+            if let Some(entry) = by_run.remove(&run) {
                 entries.bytes -= entry.bytes;
             }
         }

@@ -199,18 +199,23 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
         }
-        let Prepared { state, tenant, timer, actions, outcome, before, set, .. } = *prepared;
+        let Prepared { state, tenant, timer, actions, outcome, before, set, busy, .. } = *prepared;
         let now_is = state.status;
+        let is_invocation = state.entrypoint().is_some();
         // Whoever waits for the run has waited long enough.
         let rests = now_is.is_terminal() || state.visible() == InvocationStatus::Suspended;
         self.inner.cache.weigh(&order.run_id, state.weight_bytes());
         *hot = Some(Hot { timer, ..Hot::new(state, tenant.clone()) });
         self.wake_for(&order.run_id, &actions, outcome.recorded > 0, set);
         self.inner.admissions.moved(&tenant, before, now_is);
+        if is_invocation {
+            self.inner.quotas.moved(&tenant, busy.0, busy.1);
+        }
         for action in &actions {
             if let Action::Spawn(spawn) = action {
                 let tenant = &spawn.start.context.tenant_id;
                 self.inner.admissions.moved(tenant, None, RunStatus::Running);
+                self.inner.quotas.moved(tenant, spawn.start.start.entrypoint.is_none(), true);
                 drop(self.run_span(&spawn.run_id, tenant, &spawn.start.start));
             }
         }

@@ -3,6 +3,7 @@
 use servo_canon::Digest;
 use servo_machine::{Action, Decision, Fact};
 use servo_model::event::{EventBody, idempotency_key};
+use servo_model::invocation::InvocationStatus;
 use servo_model::state::Applied;
 use servo_model::{Event, EventId, RunId, RunState, RunStatus, TenantId, Timestamp};
 use servo_store::log::TimerChange;
@@ -26,6 +27,8 @@ pub(super) struct Prepared {
     pub set: Option<Timestamp>,
     /// The first event, by which the append is known.
     pub first: Option<EventId>,
+    /// Whether it is an invocation that was queued or running, and whether it is. A new one was counted when it was let in.
+    pub busy: (bool, bool),
 }
 
 impl Prepared {
@@ -51,6 +54,7 @@ impl Engine {
         let Hot { state, tenant, timer: timer_row, absent } = known;
         let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
         let visible = (state.status, state.visible());
+        let was_busy = expected == Expected::New || is_busy(&state);
         let (state, events) = self.record(order, state, facts, now);
         let mut stream = StreamAppend::new(order.run_id.clone(), tenant.clone(), expected);
         if expected == Expected::New || visible != (state.status, state.visible()) {
@@ -82,7 +86,8 @@ impl Engine {
         }
         let append = (!idle).then(|| Append { fence: order.fence, streams, ..Append::default() });
         let before = (expected != Expected::New).then_some(visible.0);
-        Ok(Box::new(Prepared { append, state, tenant, timer, actions, outcome, before, set, first }))
+        let busy = (was_busy, is_busy(&state));
+        Ok(Box::new(Prepared { append, state, tenant, timer, actions, outcome, before, set, first, busy }))
     }
 
     /// Turns facts into events and folds them. `occurredAt` is the time of the decision, so the fold here and a fold of
@@ -145,6 +150,11 @@ pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: &[Fact], now: Tim
         state = state.apply(&event).0;
     }
     state
+}
+
+/// Whether a run is an invocation that is queued or running.
+fn is_busy(state: &RunState) -> bool {
+    state.entrypoint().is_some() && matches!(state.visible(), InvocationStatus::Queued | InvocationStatus::Running)
 }
 
 /// When an append sets a timer, its time.

@@ -171,25 +171,24 @@ async fn limit_reached(
     queued: &QueuedRun,
     full: &FullTenants,
 ) -> Result<Option<u32>, servo_store::Error> {
-    let Some(row) = engine.store().get_run(&Scope::System, &queued.run_id).await? else { return Ok(None) };
     let (config, tenant) = (engine.config(), queued.tenant.as_str());
-    let mut limit = config.overload_for(tenant, &row.plan_id).active_runs_max;
-    if row.invocation {
-        let of_start = |state: &RunState| {
-            let start = state.execution.as_ref().map(|execution| &execution.head.start);
-            start.map(|start| config.overload_of(tenant, start).active_runs_max)
-        };
-        match engine.view(&Scope::System, &queued.run_id, of_start).await {
-            Ok(own) => limit = own.unwrap_or(limit),
-            Err(Error::Store(error)) => return Err(error),
-            // Whatever else is wrong with it shows when it is begun.
-            Err(_) => {}
+    let of_run = |state: &RunState| match &state.execution {
+        Some(execution) => config.overload_of(tenant, &execution.head.start).active_runs_max,
+        None => {
+            let plan_id = state.plan_ref.as_ref().map_or("", |plan| plan.plan_id.as_str());
+            config.overload_for(tenant, plan_id).active_runs_max
         }
-    }
+    };
+    let limit = match engine.view(&Scope::System, &queued.run_id, of_run).await {
+        Ok(limit) => limit,
+        Err(Error::Store(error)) if !matches!(error, servo_store::Error::NotFound) => return Err(error),
+        // Whatever else is wrong with it shows when it is begun.
+        Err(_) => return Ok(None),
+    };
     if full.contains_key(&(queued.tenant.clone(), limit)) {
         return Ok(Some(limit));
     }
-    let active = engine.store().count_active(&queued.tenant, limit).await?;
+    let active = engine.count_active(&queued.tenant, limit).await?;
     Ok((active >= limit).then_some(limit))
 }
 

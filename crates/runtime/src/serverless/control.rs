@@ -10,7 +10,7 @@ use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
 use super::record::record;
 use super::start::Checked;
 use super::{Answer, Serverless, engine_error, no_invocation, refusal};
-use crate::engine::{Error, Order};
+use crate::engine::{Entered, Error, Order};
 
 /// A message has at most so many bytes.
 const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
@@ -79,12 +79,13 @@ impl Serverless {
         redrive: Redrive,
     ) -> Answer<InvocationRecord> {
         let Controlled { run_id, earlier, again } = self.check_control(ctx, invocation_id, &action, redrive).await?;
+        let mut entered = None;
         if let Some(again) = &again {
             self.check_rate(ctx, &again.loaded).await?;
-            self.check_quota(ctx, &again.policy).await?;
+            entered = Some(self.check_quota(ctx, &again.policy).await?);
         }
         match action {
-            Action::Replay => self.replay(ctx, &run_id, &earlier, again).await,
+            Action::Replay => self.replay(ctx, &run_id, &earlier, again.zip(entered)).await,
             Action::Retry => self.signal_run(ctx, &run_id, SignalKind::RetryRun).await,
             Action::Cancel => self.signal_run(ctx, &run_id, SignalKind::Cancel).await,
             Action::Suspend => self.signal_run(ctx, &run_id, SignalKind::Pause).await,
@@ -121,14 +122,14 @@ impl Serverless {
         ctx: &SecurityContext,
         run_id: &RunId,
         earlier: &InvocationRecord,
-        again: Option<Checked>,
+        again: Option<(Checked, Entered)>,
     ) -> Answer<InvocationRecord> {
-        let checked = again.ok_or_else(|| errors::internal("a replay was not checked"))?;
+        let (checked, entered) = again.ok_or_else(|| errors::internal("a replay was not checked"))?;
         let params = serde_json::to_string(&earlier.params).map_err(|error| super::internal(&error))?;
         // Nobody waits for a replay: its answer is the new run.
         let mode = servo_entrypoint::InvocationMode::Async;
         let checked = Checked { params, mode, ..checked };
-        let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone())).await?;
+        let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone()), entered).await?;
         Ok(record)
     }
 

@@ -17,7 +17,7 @@ use servo_store::Scope;
 
 use super::record::{is_settled, record};
 use super::{Answer, Begin, Serverless, engine_error, failure_of, internal, no_entrypoint, store_error};
-use crate::engine::Error;
+use crate::engine::{Entered, Error};
 use crate::entrypoints::Loaded;
 
 /// A start whose checks have passed.
@@ -34,7 +34,7 @@ impl Serverless {
         Self::allow(ctx, Permission::RunsTrigger)?;
         let checked = self.check(ctx, &request).await?;
         if request.dry_run {
-            self.check_quota(ctx, &checked.policy).await?;
+            drop(self.check_quota(ctx, &checked.policy).await?);
             let record = self.made_up(ctx, &checked)?;
             return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false });
         }
@@ -54,8 +54,8 @@ impl Serverless {
             return Ok(answer);
         }
         self.check_rate(ctx, &checked.loaded).await?;
-        self.check_quota(ctx, &checked.policy).await?;
-        let (record, created) = self.create(ctx, &checked, key, None).await?;
+        let entered = self.check_quota(ctx, &checked.policy).await?;
+        let (record, created) = self.create(ctx, &checked, key, None, entered).await?;
         Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created })
     }
 
@@ -108,16 +108,16 @@ impl Serverless {
     }
 
     /// Runs that are queued or running; those that wait hold no place.
-    pub(super) async fn check_quota(&self, ctx: &SecurityContext, policy: &TenantRuntimePolicy) -> Answer<()> {
+    pub(super) async fn check_quota(&self, ctx: &SecurityContext, policy: &TenantRuntimePolicy) -> Answer<Entered> {
         let (most, now) = (policy.quotas.max_concurrent_executions, self.engine().clock().elapsed());
-        if self.quotas.admit(&ctx.tenant, most, now) {
-            return Ok(());
+        let quotas = self.engine().quotas();
+        if let Some(entered) = quotas.enter(&ctx.tenant, most, now, self.engine().is_alone()) {
+            return Ok(entered);
         }
         let counts = self.engine().store().count_by_visible(&ctx.tenant, None).await.map_err(store_error)?;
         let busy = counts.iter().filter(|(status, _)| !is_settled(*status)).map(|(_, count)| count).sum::<u64>();
-        if busy < most {
-            self.quotas.counted(&ctx.tenant, busy, now);
-            return Ok(());
+        if let Some(entered) = quotas.counted(&ctx.tenant, busy, most, now) {
+            return Ok(entered);
         }
         let failure = errors::quota_exceeded(format!(
             "{busy} invocations of the tenant are under way, and {most} may be; try again when one has ended"
@@ -170,6 +170,7 @@ impl Serverless {
         checked: &Checked,
         key: Option<Digest>,
         replay_of: Option<RunId>,
+        entered: Entered,
     ) -> Answer<(InvocationRecord, bool)> {
         let begin = Begin {
             loaded: &checked.loaded,
@@ -197,6 +198,9 @@ impl Serverless {
             }
             other => engine_error(other),
         })?;
+        if created {
+            entered.recorded();
+        }
         let mut record = self.answer(ctx, checked.mode, &run_id).await?;
         if created && checked.mode == InvocationMode::Async {
             // What was accepted, however far it is by now: callers may count on that.
