@@ -118,6 +118,8 @@ fn purge_leftovers(tx: &mut Tx<'_>, budget: &mut u32) -> Result<bool, Fault> {
 
 /// True if the run is gone.
 fn purge(tx: &mut Tx<'_>, run_id: &RunId, budget: &mut u32) -> Result<bool, Fault> {
+    // Somebody may have asked for one of its dispatches since it was hidden.
+    tx.changes_runs = true;
     let tables = [
         (
             "DELETE FROM events WHERE position IN \
