@@ -52,6 +52,7 @@ const GATHER_MAX: Duration = Duration::from_micros(300);
 /// A group of so many is not waited for: it shares the price of a sync well enough, and those who are still on their way
 /// run while it is written. With a group of everybody the writer and everybody else would take turns.
 const ENOUGH: usize = 8;
+
 pub(crate) struct Writer {
     /// Reads the database as it is.
     pub(crate) conn: Connection,
@@ -72,12 +73,6 @@ pub(crate) struct Writer {
     /// The threads that read; they end before the file is closed.
     pub(crate) readers: Vec<JoinHandle<()>>,
     pub(crate) lock: Lock,
-}
-
-/// How a job came out inside its group.
-enum Outcome {
-    Kept,
-    Refused(Error),
 }
 
 impl Writer {
@@ -156,14 +151,14 @@ impl Writer {
             return refuse(jobs, &error);
         }
         let mut changes = Vec::new();
-        let outcomes = self.decide(state, &mut jobs, &mut changes);
+        let refusals = self.decide(state, &mut jobs, &mut changes);
         if changes.is_empty() {
-            answer(jobs, outcomes);
+            answer(jobs, refusals);
             return Duration::ZERO;
         }
         crashpoint!("sqlite.append.before_commit");
         if self.sabotage.acks_before_commit() {
-            answer(std::mem::take(&mut jobs), outcomes);
+            answer(std::mem::take(&mut jobs), refusals);
             Sabotage::dawdle();
             let _ = self.keep(state, changes);
             return Duration::ZERO;
@@ -175,11 +170,12 @@ impl Writer {
         crashpoint!("sqlite.append.after_commit");
         let took = start.elapsed();
         self.counters.committed();
-        answer(jobs, outcomes);
+        answer(jobs, refusals);
         took
     }
 
-    fn decide(&self, state: &mut State, jobs: &mut [Box<dyn Decide>], changes: &mut Vec<Change>) -> Vec<Outcome> {
+    /// Each job's refusal, if it is refused.
+    fn decide(&self, state: &mut State, jobs: &mut [Box<dyn Decide>], changes: &mut Vec<Change>) -> Vec<Option<Error>> {
         let place = Place {
             conn: &self.conn,
             newer: &state.newer,
@@ -187,18 +183,15 @@ impl Writer {
             limits: &self.limits,
             sabotage: self.sabotage,
         };
-        let mut outcomes = Vec::with_capacity(jobs.len());
+        let mut refusals = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut view = View::new(&place, &mut state.memory, changes, (self.time)());
-            outcomes.push(match job.decide(&mut view) {
-                Ok(()) => Outcome::Kept,
-                Err(fault) => {
-                    view.take_back();
-                    Outcome::Refused(fault.into_error(&self.conn))
-                }
-            });
+            refusals.push(job.decide(&mut view).err().map(|fault| {
+                view.take_back();
+                fault.into_error(&self.conn)
+            }));
         }
-        outcomes
+        refusals
     }
 
     /// Makes changes durable, and everybody's.
@@ -236,7 +229,7 @@ impl Writer {
             written => written,
         };
         written.map_err(|error| {
-            let detail = format!("the redo: {error}");
+            let detail = format!("the redo file: {error}");
             // Only where it could not grow has nothing been written.
             match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
@@ -356,12 +349,9 @@ fn refuse(jobs: Vec<Box<dyn Decide>>, error: &Error) -> Duration {
     Duration::ZERO
 }
 
-fn answer(jobs: Vec<Box<dyn Decide>>, outcomes: Vec<Outcome>) {
-    for (job, outcome) in jobs.into_iter().zip(outcomes) {
-        match outcome {
-            Outcome::Kept => job.answer(None),
-            Outcome::Refused(error) => job.answer(Some(error)),
-        }
+fn answer(jobs: Vec<Box<dyn Decide>>, refusals: Vec<Option<Error>>) {
+    for (job, refusal) in jobs.into_iter().zip(refusals) {
+        job.answer(refusal);
     }
 }
 

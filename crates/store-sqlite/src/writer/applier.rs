@@ -70,12 +70,6 @@ pub(crate) struct Direct {
     pub(crate) stop: Option<Error>,
 }
 
-/// How a job came out inside its group.
-enum Outcome {
-    Kept,
-    Refused(Error),
-}
-
 /// What it shares with the writer.
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
@@ -161,13 +155,13 @@ impl Applier {
     /// One physical transaction of jobs that work in the database.
     fn direct(&mut self, mut jobs: Vec<Box<dyn Write>>) -> Direct {
         let mut direct = Direct::default();
-        let (outcomes, breaks_log) = match self.run_jobs(&mut jobs, &mut direct) {
+        let (refusals, breaks_log) = match self.run_jobs(&mut jobs, &mut direct) {
             Ok(ran) => ran,
             Err(broken) => return self.give_up(direct, jobs, &broken, false),
         };
-        if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Kept)) {
+        if !refusals.iter().any(Option::is_none) {
             self.roll_back();
-            answer(jobs, outcomes);
+            answer(jobs, refusals);
             return direct;
         }
         crashpoint!("sqlite.direct.before_commit");
@@ -188,7 +182,7 @@ impl Applier {
             self.shared.tail.clear();
         }
         self.shared.kept.settle();
-        answer(jobs, outcomes);
+        answer(jobs, refusals);
         direct
     }
 
@@ -196,29 +190,29 @@ impl Applier {
         &mut self,
         jobs: &mut [Box<dyn Write>],
         direct: &mut Direct,
-    ) -> std::result::Result<(Vec<Outcome>, bool), Broken> {
+    ) -> std::result::Result<(Vec<Option<Error>>, bool), Broken> {
         self.check_disk()?;
         self.set_durable(true).map_err(|error| self.broken(&error))?;
         self.execute("BEGIN IMMEDIATE").map_err(|error| self.broken(&error))?;
         let alone = jobs.len() == 1;
         let (mut counts, mut breaks_log) = (Counts::default(), false);
-        let mut outcomes = Vec::with_capacity(jobs.len());
+        let mut refusals = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut tx = Tx::new(&self.conn, (self.shared.time)());
-            outcomes.push(self.run_job(job.as_mut(), &mut tx, alone)?);
+            refusals.push(self.run_job(job.as_mut(), &mut tx, alone)?);
             direct.has_leftovers |= tx.leaves_leftovers();
             direct.changes_runs |= tx.breaks_log || tx.changes_runs;
-            if matches!(outcomes.last(), Some(Outcome::Kept)) {
+            if matches!(refusals.last(), Some(None)) {
                 breaks_log |= tx.breaks_log;
                 counts.merge(tx.counts);
             }
         }
         counts.flush(&self.conn).map_err(|error| self.broken(&error))?;
-        Ok((outcomes, breaks_log))
+        Ok((refusals, breaks_log))
     }
 
     /// A job alone in its transaction needs no savepoint: what it did is taken back with the transaction.
-    fn run_job(&self, job: &mut dyn Write, tx: &mut Tx<'_>, alone: bool) -> std::result::Result<Outcome, Broken> {
+    fn run_job(&self, job: &mut dyn Write, tx: &mut Tx<'_>, alone: bool) -> std::result::Result<Option<Error>, Broken> {
         let guarded = !alone && job.nature().may_fail_late;
         if guarded {
             self.execute("SAVEPOINT job").map_err(|error| self.broken(&error))?;
@@ -228,7 +222,7 @@ impl Applier {
                 if guarded {
                     self.execute("RELEASE job").map_err(|error| self.broken(&error))?;
                 }
-                return Ok(Outcome::Kept);
+                return Ok(None);
             }
             Err(fault) => {
                 let Broken { reach, error } = match fault {
@@ -246,7 +240,7 @@ impl Applier {
         if guarded {
             self.execute("ROLLBACK TO job").and_then(|()| self.execute("RELEASE job")).map_err(|e| self.broken(&e))?;
         }
-        Ok(Outcome::Refused(error))
+        Ok(Some(error))
     }
 
     /// Nobody in the group has written anything, or (after a failed commit) nobody can say.
@@ -333,11 +327,8 @@ impl Applier {
     }
 }
 
-fn answer(jobs: Vec<Box<dyn Write>>, outcomes: Vec<Outcome>) {
-    for (job, outcome) in jobs.into_iter().zip(outcomes) {
-        match outcome {
-            Outcome::Kept => job.answer(None),
-            Outcome::Refused(error) => job.answer(Some(error)),
-        }
+fn answer(jobs: Vec<Box<dyn Write>>, refusals: Vec<Option<Error>>) {
+    for (job, refusal) in jobs.into_iter().zip(refusals) {
+        job.answer(refusal);
     }
 }

@@ -1,4 +1,4 @@
-//! The idempotency keys that a run may have: the first half of a half of each, which is enough to know that a key is not
+//! The idempotency keys that a run may have: the first eight bytes of each, which is enough to know that a key is not
 //! there. Whether one that may be there is, its event says.
 
 use std::collections::HashSet;

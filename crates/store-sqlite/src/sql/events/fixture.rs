@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use servo_canon::Digest;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 use servo_store::testkit::fixtures;
@@ -12,7 +12,7 @@ use servo_store::{Position, StoredEvent};
 use super::insert_pack;
 use crate::codec::int;
 use crate::schema;
-use crate::sql::runs;
+use crate::sql::{log, runs};
 
 /// One event to be: of which run, whether it is a row, how far from the event before, and how large.
 #[derive(Debug, Clone, Copy)]
@@ -113,25 +113,5 @@ impl Filled {
 
 /// A row that knows its position.
 pub(crate) fn insert_row(conn: &Connection, number: i64, event: &StoredEvent) {
-    let sql = "INSERT INTO events (position, run_number, run_id, run_seq, tenant_id, event_id, event_type, \
-               idempotency_key, emitted_at, emitted_by, occurred_at, payload) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-    let written = conn.execute(
-        sql,
-        params![
-            int(event.position.id),
-            number,
-            event.run_id.as_str(),
-            int(event.run_seq),
-            event.tenant.as_str(),
-            event.event_id.as_bytes(),
-            event.event_type,
-            event.idempotency_key.as_bytes(),
-            event.emitted_at.as_millis(),
-            event.emitted_by,
-            event.occurred_at.map(|at| at.as_millis()),
-            event.payload,
-        ],
-    );
-    assert_eq!(written.unwrap(), 1);
+    log::insert(conn, number, event, event.tenant.as_str(), Some(event.position.id)).unwrap();
 }
