@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
 use servo_model::{RunId, StepId, TenantId, Timestamp};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
 
 /// A change of one dispatch inside an append. Moves are compare-and-set: from another state they are `DispatchMove`,
@@ -26,6 +26,80 @@ pub enum DispatchChange {
     Adopt { request_id: String, epoch: u64 },
     /// Removes a pending dispatch whose reason has gone (pause, cancel). In any other state, or unknown: no effect.
     Withdraw { request_id: String },
+}
+
+/// What a change makes of a dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    Nothing,
+    Row(DispatchRow),
+    Gone,
+}
+
+impl DispatchChange {
+    pub fn request_id(&self) -> &str {
+        match self {
+            DispatchChange::Queue { request_id, .. }
+            | DispatchChange::Notify { request_id, .. }
+            | DispatchChange::Deliver { request_id }
+            | DispatchChange::Fail { request_id, .. }
+            | DispatchChange::Adopt { request_id, .. }
+            | DispatchChange::Withdraw { request_id } => request_id,
+        }
+    }
+
+    /// The dispatch after the change, or why it is refused. Pure, so that stores judge alike.
+    pub fn change(
+        self,
+        before: Option<&DispatchRow>,
+        (run_id, tenant): (&RunId, &TenantId),
+        now: Timestamp,
+    ) -> Result<Changed> {
+        let id = self.request_id().to_owned();
+        let refused = |from: DispatchState, to: DispatchState| Error::DispatchMove { request_id: id.clone(), from, to };
+        let known = || before.cloned().ok_or_else(|| Error::DispatchNotFound { request_id: id.clone() });
+        let moved = |to: DispatchState| -> Result<DispatchRow> {
+            let row = known()?;
+            if !row.state.can_become(to) {
+                return Err(refused(row.state, to));
+            }
+            Ok(DispatchRow { state: to, changed_at: now, ..row })
+        };
+        Ok(Changed::Row(match self {
+            DispatchChange::Queue { .. } if before.is_some() => return Ok(Changed::Nothing),
+            DispatchChange::Queue { request_id, target, step } => DispatchRow {
+                request_id,
+                run_id: run_id.clone(),
+                tenant: tenant.clone(),
+                target,
+                step,
+                state: DispatchState::Pending,
+                channel: None,
+                reason: None,
+                epoch: 0,
+                queued_at: now,
+                changed_at: now,
+            },
+            DispatchChange::Notify { channel, epoch, .. } => {
+                DispatchRow { channel: Some(channel), epoch, ..moved(DispatchState::Notified)? }
+            }
+            DispatchChange::Deliver { .. } => moved(DispatchState::Delivered)?,
+            DispatchChange::Fail { reason, .. } => {
+                DispatchRow { reason: Some(reason), ..moved(DispatchState::Failed)? }
+            }
+            DispatchChange::Adopt { epoch, .. } => {
+                let row = known()?;
+                if row.state != DispatchState::Notified || row.epoch >= epoch {
+                    return Err(refused(row.state, DispatchState::Notified));
+                }
+                DispatchRow { epoch, changed_at: now, ..row }
+            }
+            DispatchChange::Withdraw { .. } => {
+                let is_pending = before.is_some_and(|row| row.state == DispatchState::Pending);
+                return Ok(if is_pending { Changed::Gone } else { Changed::Nothing });
+            }
+        }))
+    }
 }
 
 /// The attempt that a dispatch hands out.

@@ -89,6 +89,20 @@ impl RunRow {
         }
     }
 
+    /// The row with what a run keeps for life: its request, its first moment, how it was called, and being set aside.
+    #[must_use]
+    pub fn keeping(self, start: &RunRow) -> Self {
+        Self {
+            request_key: start.request_key,
+            created_at: start.created_at,
+            quarantined: start.quarantined.clone(),
+            invocation: start.invocation,
+            mode: start.mode,
+            correlation_id: start.correlation_id.clone(),
+            ..self
+        }
+    }
+
     /// Limits that hold for every backend, checked before the row is written.
     pub fn check(&self) -> Result<()> {
         for (what, text) in [

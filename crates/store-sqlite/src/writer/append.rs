@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use servo_model::contract::DispatchState;
 use servo_model::limits::Limits;
 use servo_model::{RunId, TenantId};
+use servo_store::dispatch::Changed;
 use servo_store::lines::LogLine;
 use servo_store::log::{EventOutcome, KeyMode, QueueChange, StoredSnapshot, StreamOutcome, TimerChange};
 use servo_store::relay::CursorRow;
 use servo_store::{
-    Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Error, Expected, Fence, Position, RunRow, StoredEvent,
-    StreamAppend,
+    Append, Appended, AuthorityRow, DispatchChange, Error, Expected, Fence, Position, RunRow, StoredEvent, StreamAppend,
 };
 
 use super::view::{Known, View};
@@ -159,19 +158,10 @@ fn create(view: &mut View<'_>, stream: &StreamAppend) -> Result<Known, Fault> {
     Ok(view.add_run(Arc::new(RunRow { run_id, tenant, ..row.clone() })))
 }
 
-/// Everything but what a run keeps for life: its request, its first moment, how it was called, and being set aside.
 fn update(view: &mut View<'_>, known: &mut Known, row: RunRow) -> Result<(), Fault> {
     let start = view.row(&row.run_id, known)?;
     let before = start.invocation.then(|| (start.plan_id.clone(), start.visible));
-    let row = Arc::new(RunRow {
-        request_key: start.request_key,
-        created_at: start.created_at,
-        quarantined: start.quarantined.clone(),
-        invocation: start.invocation,
-        mode: start.mode,
-        correlation_id: start.correlation_id.clone(),
-        ..row
-    });
+    let row = Arc::new(row.keeping(&start));
     known.row = Some(row.clone());
     view.changes.push(Change::Run { row, is_new: false, before });
     Ok(())
@@ -293,72 +283,14 @@ fn change_dispatch(
     change: DispatchChange,
     is_new: bool,
 ) -> Result<(), Fault> {
-    let now = view.now;
-    match change {
-        DispatchChange::Queue { request_id, target, step } => {
-            // A dispatch is called by its run and step, so the database can have none of a new run.
-            let is_of_new = is_new && request_id.starts_with(run_id.as_str());
-            if !(is_of_new && view.is_unknown_dispatch(&request_id)) && view.dispatch(&request_id)?.is_some() {
-                return Ok(());
-            }
-            let row = DispatchRow {
-                request_id,
-                run_id: run_id.clone(),
-                tenant: tenant.clone(),
-                target,
-                step,
-                state: DispatchState::Pending,
-                channel: None,
-                reason: None,
-                epoch: 0,
-                queued_at: now,
-                changed_at: now,
-            };
-            view.put_dispatch(None, Some(row), true);
-            Ok(())
-        }
-        DispatchChange::Notify { request_id, channel, epoch } => {
-            let change = |row| DispatchRow { channel: Some(channel), epoch, ..row };
-            move_dispatch(view, &request_id, DispatchState::Pending, DispatchState::Notified, change)
-        }
-        DispatchChange::Deliver { request_id } => {
-            move_dispatch(view, &request_id, DispatchState::Notified, DispatchState::Delivered, |row| row)
-        }
-        DispatchChange::Fail { request_id, reason } => {
-            let change = |row| DispatchRow { reason: Some(reason), ..row };
-            move_dispatch(view, &request_id, DispatchState::Notified, DispatchState::Failed, change)
-        }
-        DispatchChange::Adopt { request_id, epoch } => {
-            let to = DispatchState::Notified;
-            if let Some(row) = view.dispatch(&request_id)?.filter(|row| row.state == to && row.epoch >= epoch) {
-                return Err(Error::DispatchMove { request_id, from: row.state, to }.into());
-            }
-            move_dispatch(view, &request_id, to, to, |row| DispatchRow { epoch, ..row })
-        }
-        DispatchChange::Withdraw { request_id } => {
-            let before = view.dispatch(&request_id)?;
-            if let Some(before) = before.filter(|row| row.state == DispatchState::Pending) {
-                view.put_dispatch(Some(&before), None, false);
-            }
-            Ok(())
-        }
+    let request_id = change.request_id();
+    // A dispatch is called by its run and step, so the database can have none of a new run.
+    let is_of_new = is_new && request_id.starts_with(run_id.as_str());
+    let before = if is_of_new && view.is_unknown_dispatch(request_id) { None } else { view.dispatch(request_id)? };
+    match change.change(before.as_deref(), (run_id, tenant), view.now)? {
+        Changed::Nothing => {}
+        Changed::Row(row) => view.put_dispatch(before.as_deref(), Some(row)),
+        Changed::Gone => view.put_dispatch(before.as_deref(), None),
     }
-}
-
-fn move_dispatch(
-    view: &mut View<'_>,
-    request_id: &str,
-    from: DispatchState,
-    to: DispatchState,
-    change: impl FnOnce(DispatchRow) -> DispatchRow,
-) -> Result<(), Fault> {
-    let Some(before) = view.dispatch(request_id)? else {
-        return Err(Error::DispatchNotFound { request_id: request_id.to_owned() }.into());
-    };
-    if before.state != from {
-        return Err(Error::DispatchMove { request_id: request_id.to_owned(), from: before.state, to }.into());
-    }
-    let row = change(DispatchRow { state: to, changed_at: view.now, ..(*before).clone() });
-    view.put_dispatch(Some(&before), Some(row), false);
     Ok(())
 }

@@ -282,8 +282,8 @@ impl<'w> View<'w> {
         !self.memory.dispatches.has(request_id) && !self.aheads().any(|ahead| ahead.dispatches.contains_key(request_id))
     }
 
-    /// `is_new`: nothing but this job can have made it.
-    pub(crate) fn put_dispatch(&mut self, before: Option<&DispatchRow>, row: Option<DispatchRow>, is_new: bool) {
+    /// How a dispatch was and is; `None` where there is none.
+    pub(crate) fn put_dispatch(&mut self, before: Option<&DispatchRow>, row: Option<DispatchRow>) {
         let row = row.map(Arc::new);
         let Some(request_id) = row.as_ref().map(|row| &row.request_id).or(before.map(|row| &row.request_id)) else {
             return;
@@ -301,7 +301,8 @@ impl<'w> View<'w> {
             *queued = row;
             return;
         }
-        self.changes.push(Change::Dispatch { request_id, row, before: before.map(|row| row.state), is_new });
+        let (before, is_new) = (before.map(|row| row.state), before.is_none());
+        self.changes.push(Change::Dispatch { request_id, row, before, is_new });
     }
 
     /// Who holds the lease of a run that waits to be started; `None` if it does not wait.

@@ -1,10 +1,9 @@
 //! Append, by the rules written at `LogStore`.
 
 use servo_model::Timestamp;
-use servo_model::contract::DispatchState;
 
 use super::{Inner, MemStore, Queue, Run};
-use crate::dispatch::{DispatchChange, DispatchRow};
+use crate::dispatch::{Changed, DispatchChange, DispatchRow};
 use crate::error::{Error, Result};
 use crate::lease::AuthorityRow;
 use crate::log::{
@@ -181,15 +180,7 @@ impl Draft<'_> {
         }
         let run = self.inner.runs.get_mut(&stream.run_id).ok_or(Error::NotFound)?;
         if let Some(row) = stream.row {
-            let start = std::mem::replace(&mut run.row, row);
-            if stream.expected != Expected::New {
-                run.row.request_key = start.request_key;
-                run.row.created_at = start.created_at;
-                run.row.quarantined = start.quarantined;
-                run.row.invocation = start.invocation;
-                run.row.mode = start.mode;
-                run.row.correlation_id = start.correlation_id;
-            }
+            run.row = if stream.expected == Expected::New { row } else { row.keeping(&run.row) };
         }
         match stream.timer {
             TimerChange::Keep => {}
@@ -223,59 +214,12 @@ impl Draft<'_> {
         tenant: &servo_model::TenantId,
         change: DispatchChange,
     ) -> Result<()> {
-        let now = self.now;
-        let id = match &change {
-            DispatchChange::Queue { request_id, .. }
-            | DispatchChange::Notify { request_id, .. }
-            | DispatchChange::Deliver { request_id }
-            | DispatchChange::Fail { request_id, .. }
-            | DispatchChange::Adopt { request_id, .. }
-            | DispatchChange::Withdraw { request_id } => request_id.clone(),
-        };
+        let id = change.request_id().to_owned();
         let before = self.inner.dispatches.get(&id).cloned();
-        let moved = |to: DispatchState| -> Result<DispatchRow> {
-            let row = before.clone().ok_or_else(|| Error::DispatchNotFound { request_id: id.clone() })?;
-            if !row.state.can_become(to) {
-                return Err(Error::DispatchMove { request_id: id.clone(), from: row.state, to });
-            }
-            Ok(DispatchRow { state: to, changed_at: now, ..row })
-        };
-        let after = match change {
-            DispatchChange::Queue { request_id, target, step } => match &before {
-                Some(_) => return Ok(()),
-                None => Some(DispatchRow {
-                    request_id,
-                    run_id: run_id.clone(),
-                    tenant: tenant.clone(),
-                    target,
-                    step,
-                    state: DispatchState::Pending,
-                    channel: None,
-                    reason: None,
-                    epoch: 0,
-                    queued_at: now,
-                    changed_at: now,
-                }),
-            },
-            DispatchChange::Notify { channel, epoch, .. } => {
-                Some(DispatchRow { channel: Some(channel), epoch, ..moved(DispatchState::Notified)? })
-            }
-            DispatchChange::Deliver { .. } => Some(moved(DispatchState::Delivered)?),
-            DispatchChange::Fail { reason, .. } => {
-                Some(DispatchRow { reason: Some(reason), ..moved(DispatchState::Failed)? })
-            }
-            DispatchChange::Adopt { epoch, .. } => {
-                let row = before.clone().ok_or_else(|| Error::DispatchNotFound { request_id: id.clone() })?;
-                if row.state != DispatchState::Notified || row.epoch >= epoch {
-                    let to = DispatchState::Notified;
-                    return Err(Error::DispatchMove { request_id: id, from: row.state, to });
-                }
-                Some(DispatchRow { epoch, changed_at: now, ..row })
-            }
-            DispatchChange::Withdraw { .. } => match &before {
-                Some(row) if row.state == DispatchState::Pending => None,
-                _ => return Ok(()),
-            },
+        let after = match change.change(before.as_ref(), (run_id, tenant), self.now)? {
+            Changed::Nothing => return Ok(()),
+            Changed::Row(row) => Some(row),
+            Changed::Gone => None,
         };
         self.undo.push(Undo::Dispatch(id.clone(), before));
         match after {
