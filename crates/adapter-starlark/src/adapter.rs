@@ -23,6 +23,8 @@ use crate::settings::Parts;
 pub const LANGUAGE: &str = "starlark";
 /// A fraction of a core for a short time is still enough to load a source.
 const CPU_MS_MIN: u64 = 100;
+/// How long a call has its turn; most are over by then.
+const TURN: Duration = Duration::from_millis(2);
 /// How long a check waits for a child while all of them work.
 const CHECK_WAIT: Duration = Duration::from_secs(10);
 
@@ -148,7 +150,7 @@ impl Starlark {
         lease.child.limit(code.memory_mb, cpu_ms).map_err(cannot)?;
         let talk = (call, code);
         let mut conversation = Conversation::new(&self.parts, &self.egress, self.service.get(), talk, cpu_ms);
-        match tokio::time::timeout_at(deadline, conversation.run(&mut lease.child)).await {
+        match within_turn(&mut lease, &mut conversation, deadline).await {
             Ok(Ok((outcome, body))) => {
                 let usage = usage_of(lease.child.usage);
                 if !matches!(outcome, Outcome::Panicked { .. }) {
@@ -184,6 +186,21 @@ impl Starlark {
             }
         }
     }
+}
+
+/// The whole conversation, or an error at the deadline. Its turn is over before, if it takes long.
+async fn within_turn(
+    Lease { child, turn, .. }: &mut Lease,
+    conversation: &mut Conversation<'_>,
+    deadline: tokio::time::Instant,
+) -> Result<Result<(Outcome, Vec<u8>), Broken>, tokio::time::error::Elapsed> {
+    let mut talk = std::pin::pin!(conversation.run(child));
+    let turn_ends = tokio::time::Instant::now() + TURN;
+    if let Ok(ended) = tokio::time::timeout_at(turn_ends.min(deadline), talk.as_mut()).await {
+        return Ok(ended);
+    }
+    *turn = None;
+    tokio::time::timeout_at(deadline, talk).await
 }
 
 const SIMPLER: &str = "write a shorter and flatter source, and compute inside main";

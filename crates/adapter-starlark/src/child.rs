@@ -39,6 +39,8 @@ pub(crate) struct Child {
     vm_bytes: u64,
     /// What this process may set at most, for memory and CPU time: the limits it has itself.
     ceilings: [u64; 2],
+    /// What is set now.
+    limits: Option<[u64; 2]>,
     pub(crate) usage: ChildUsage,
     pub(crate) calls: u64,
     pub(crate) is_loaded: bool,
@@ -88,6 +90,7 @@ impl Child {
             errors,
             vm_bytes: 0,
             ceilings: [limits::hard(pid, Resource::Memory)?, limits::hard(pid, Resource::CpuSeconds)?],
+            limits: None,
             usage: ChildUsage::default(),
             calls: 0,
             is_loaded: false,
@@ -113,14 +116,20 @@ impl Child {
     }
 
     /// Memory above what the child had before any user code, and CPU time above what it has used so far.
-    pub(crate) fn limit(&self, memory_mb: u64, cpu_ms: u64) -> io::Result<()> {
+    pub(crate) fn limit(&mut self, memory_mb: u64, cpu_ms: u64) -> io::Result<()> {
         let allowed = memory_mb.saturating_mul(1024 * 1024).saturating_add(OVERHEAD_BYTES);
         let memory = self.vm_bytes.saturating_add(allowed);
-        let [memory_max, seconds_max] = self.ceilings;
-        limits::set(self.pid, Resource::Memory, memory, memory_max)?;
         // The child's own timer is exact and comes first; this one counts whole seconds and cannot be stopped from inside.
         let seconds = (self.usage.cpu_total_us / 1_000).saturating_add(cpu_ms) / 1_000 + 2;
-        limits::set(self.pid, Resource::CpuSeconds, seconds, seconds_max)
+        // Mostly as the last call had them.
+        if self.limits == Some([memory, seconds]) {
+            return Ok(());
+        }
+        let [memory_max, seconds_max] = self.ceilings;
+        limits::set(self.pid, Resource::Memory, memory, memory_max)?;
+        limits::set(self.pid, Resource::CpuSeconds, seconds, seconds_max)?;
+        self.limits = Some([memory, seconds]);
+        Ok(())
     }
 
     /// What a call has used that has not ended. Nothing is known of a process that is gone.

@@ -25,6 +25,8 @@ pub(crate) struct Pool {
     spawner: Spawner,
     /// One for each child that works.
     working: Arc<Semaphore>,
+    /// One for each child that has just begun: see [`Lease::turn`].
+    turns: Arc<Semaphore>,
     alive: Arc<AtomicUsize>,
     kept: Mutex<Kept>,
     /// For tasks that must not keep the pool alive.
@@ -50,6 +52,10 @@ struct Idle {
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) child: Child,
+    /// Of a call, for its first moments. Most calls end within them, and of those no more run at once than there are processors
+    /// for: the same few children serve all of them, with what they need in the processors' caches. Whoever takes longer
+    /// gives it up, so nobody waits for a program that computes or waits for long.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -57,10 +63,12 @@ impl Pool {
     pub(crate) fn new(settings: Settings) -> io::Result<Arc<Self>> {
         let spawner = Spawner::start(&settings)?;
         let working = Arc::new(Semaphore::new(settings.children_max.max(1)));
+        let turns = Arc::new(Semaphore::new(settings.turns.max(1)));
         Ok(Arc::new_cyclic(|own| Self {
             settings,
             spawner,
             working,
+            turns,
             alive: Arc::default(),
             kept: Mutex::default(),
             own: own.clone(),
@@ -70,11 +78,13 @@ impl Pool {
     /// A child for a call. Waits while all of them work.
     pub(crate) async fn take(&self, key: &Key) -> io::Result<Lease> {
         let permit = self.working.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let turn = Some(self.turns.clone().acquire_owned().await.map_err(io::Error::other)?);
         let warm = self.lock().take(key);
         if let Some(child) = warm {
-            return Ok(Lease { child, _permit: permit });
+            return Ok(Lease { child, turn, _permit: permit });
         }
-        self.fresh(permit).await
+        let lease = self.fresh(permit).await?;
+        Ok(Lease { turn, ..lease })
     }
 
     /// A child that has seen nothing.
@@ -93,17 +103,19 @@ impl Pool {
                 Child::start(&self.spawner, &self.alive).await?
             }
         };
-        Ok(Lease { child, _permit: permit })
+        Ok(Lease { child, turn: None, _permit: permit })
     }
 
     /// Takes a child back whose call went well.
     pub(crate) fn give_back(&self, key: Key, lease: Lease, memory_mb: u64) {
-        let Lease { child, _permit } = lease;
+        let Lease { child, turn, _permit } = lease;
         if child.calls >= self.settings.calls_per_child_max || child.has_grown(memory_mb) {
             return;
         }
         let mut kept = self.lock();
         kept.idle.entry(key).or_default().push(Idle { child, since: Instant::now() });
+        // The next one finds this child.
+        drop(turn);
         if !kept.is_tended
             && let Some(own) = self.own.upgrade()
         {

@@ -14,7 +14,7 @@ pub(crate) const FROM_CHILD_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(crate) const TO_CHILD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ToChild {
     /// The body is the source that `Check` or `Call` mean.
     Load,
@@ -63,7 +63,7 @@ pub(crate) struct CallHead {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum FromChild {
     /// Hardened, and as large as this without any user code.
     Ready {
@@ -108,7 +108,7 @@ pub(crate) enum Part {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Returned,
     Failed {

@@ -47,6 +47,9 @@ impl Secrets for NoSecrets {
     }
 }
 
+/// Even one processor has something to do while a call is on its way to it.
+const TURNS_MIN: usize = 2;
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What a child runs; it ends in [`crate::worker_main`].
@@ -57,6 +60,8 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     /// Children at the same time, working or idle.
     pub children_max: usize,
+    /// Calls at the same time that have just begun; see `TURN` in the adapter. About as many as there are processors.
+    pub turns: usize,
     /// Children that wait without having seen any source, so that a first call is fast.
     pub spare: usize,
     /// An idle child is ended after so long.
@@ -84,6 +89,7 @@ impl Settings {
             args: args.into_iter().collect(),
             env: Vec::new(),
             children_max: 64,
+            turns: std::thread::available_parallelism().map_or(TURNS_MIN, usize::from).max(TURNS_MIN),
             spare: 1,
             idle: Duration::from_secs(300),
             calls_per_child_max: 10_000,

@@ -49,6 +49,7 @@ const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 /// other file, and what it takes of memory before is counted as its own.
 pub fn worker_main() -> ExitCode {
     harden::before_threads();
+    crate::kept_stack::keep();
     let outbox = Arc::new(Outbox::standard());
     let served = Served(outbox.clone());
     let program = std::thread::Builder::new().name("starlark".to_owned()).stack_size(STACK_BYTES);

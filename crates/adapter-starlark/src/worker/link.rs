@@ -1,7 +1,7 @@
 //! The child's end of the pipes. A broken pipe means that the parent is gone or has lost interest: the child ends.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::os::fd::FromRawFd as _;
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::protocol::{FromChild, PREFIX_BYTES, TO_CHILD_BYTES_MAX, ToChild, leng
 
 #[derive(Debug)]
 pub(crate) struct Link {
-    input: File,
+    /// A frame comes with one read, if it is small.
+    input: BufReader<File>,
     pub(crate) outbox: Arc<Outbox>,
 }
 
@@ -20,7 +21,7 @@ impl Link {
     pub(crate) fn standard(outbox: Arc<Outbox>) -> Self {
         // SAFETY: the descriptor is an open pipe that the parent made, and this is called once.
         let input = unsafe { File::from_raw_fd(0) };
-        Self { input, outbox }
+        Self { input: BufReader::new(input), outbox }
     }
 
     pub(crate) fn send(&self, head: &FromChild, body: &[u8]) {

@@ -8,11 +8,32 @@ use crate::protocol::{ChildUsage, FromChild};
 use crate::worker::{STACK_MB, last_words};
 
 /// Files that stay open: once the child is locked down it can open none.
+///
+/// A call asks the system for as little as it can, because many calls take no longer than a few such questions. What a call
+/// has taken of memory is looked up only if it met a page that was not there: without one, it had what was there before it.
 #[derive(Debug)]
 pub(crate) struct Meter {
     status: File,
     clear: Option<File>,
-    cpu_before: u64,
+    /// When the last call ended.
+    last: Used,
+    memory: Memory,
+    /// Whether the peak that the system knows says more than the next call can have had.
+    resets_peak: bool,
+    cpu_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    cpu_us: u64,
+    faults: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Memory {
+    resident_kb: u64,
+    peak_kb: u64,
+    vm_bytes: u64,
 }
 
 impl Meter {
@@ -21,7 +42,7 @@ impl Meter {
         // Without it the peak is that of the child's whole life, which is too much rather than too little.
         let clear = OpenOptions::new().write(true).open("/proc/self/clear_refs").ok();
         last_words::prepare(&status);
-        Ok(Self { status, clear, cpu_before: 0 })
+        Ok(Self { status, clear, last: Used::default(), memory: Memory::default(), resets_peak: true, cpu_ms: 0 })
     }
 
     /// How large this process is before it has seen a program, and how much of it a program could fill without asking for more.
@@ -32,26 +53,36 @@ impl Meter {
         FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes }
     }
 
-    /// Counts from here, and ends the process by SIGPROF after `cpu_ms` of CPU time.
+    /// Counts from the end of the last call, and ends the process by SIGPROF after `cpu_ms` of CPU time.
     pub(crate) fn start(&mut self, cpu_ms: u64) {
-        if let Some(clear) = &self.clear {
+        if let Some(clear) = self.clear.as_ref().filter(|_| self.resets_peak) {
             // 5 resets the peak and nothing else. A failure is told by a peak that is too large.
             drop(clear.write_at(b"5", 0));
         }
-        self.cpu_before = cpu_us();
+        self.cpu_ms = cpu_ms;
         set_timer(cpu_ms);
     }
 
-    pub(crate) fn stop(&self) -> ChildUsage {
-        set_timer(0);
-        let cpu_total_us = cpu_us();
-        let status = self.read();
-        ChildUsage {
-            cpu_us: cpu_total_us.saturating_sub(self.cpu_before),
-            cpu_total_us,
-            peak_kb: number(&status, "VmHWM:"),
-            vm_bytes: number(&status, "VmSize:") * 1024,
+    pub(crate) fn stop(&mut self) -> ChildUsage {
+        let now = used();
+        let cpu_us = now.cpu_us.saturating_sub(self.last.cpu_us);
+        // The next call sets it anew, and between calls no time is used; but what is left must do for that.
+        if cpu_us / 500 >= self.cpu_ms {
+            set_timer(0);
         }
+        if now.faults == self.last.faults {
+            self.memory.peak_kb = self.memory.resident_kb;
+        } else {
+            let status = self.read();
+            let number = |name: &str| number(&status, name);
+            self.memory =
+                Memory { resident_kb: number("VmRSS:"), peak_kb: number("VmHWM:"), vm_bytes: number("VmSize:") * 1024 };
+            let megabytes = |kb: u64| kb.div_ceil(1_024);
+            self.resets_peak = megabytes(self.memory.peak_kb) > megabytes(self.memory.resident_kb);
+        }
+        self.last = now;
+        let Memory { peak_kb, vm_bytes, .. } = self.memory;
+        ChildUsage { cpu_us, cpu_total_us: now.cpu_us, peak_kb, vm_bytes }
     }
 
     fn read(&self) -> String {
@@ -67,8 +98,13 @@ fn number(status: &str, name: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-#[expect(unsafe_code, reason = "std has neither process times nor timers")]
 pub(crate) fn cpu_us() -> u64 {
+    used().cpu_us
+}
+
+/// Of the process since it began.
+#[expect(unsafe_code, reason = "std has neither process times nor timers")]
+fn used() -> Used {
     // SAFETY: the kernel fills a structure that we own; all of its bytes may be zero.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -78,7 +114,11 @@ pub(crate) fn cpu_us() -> u64 {
     let micros = |time: libc::timeval| {
         u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
     };
-    micros(usage.ru_utime) + micros(usage.ru_stime)
+    let faults = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
+    Used {
+        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+        faults: faults(usage.ru_minflt) + faults(usage.ru_majflt),
+    }
 }
 
 /// Zero stops it.
