@@ -12,7 +12,7 @@ pub(crate) mod process;
 mod recovery;
 mod replay;
 mod restate;
-mod servo;
+pub(crate) mod servo;
 mod subject;
 
 use std::time::Duration;

@@ -24,15 +24,21 @@ struct Order {
     #[serde(default)]
     number: usize,
     steps: u16,
+    /// Seconds, after the steps.
+    #[serde(default)]
+    wait: u64,
 }
 
-async fn steps(Order { number, steps }: Order, ctx: DurableContext) -> Result<u64, DurableError> {
+async fn steps(Order { number, steps, wait }: Order, ctx: DurableContext) -> Result<u64, DurableError> {
     COUNTS.begin().await;
     let mut bytes = 0;
     for step in 0..steps {
         let result: String = ctx.step(|_| Ok(COUNTS.step(number, step)), None).await?;
         COUNTS.recorded(number, step);
         bytes += result.len() as u64;
+    }
+    if wait > 0 {
+        ctx.wait(servo_sdk::Duration::from_seconds(wait), None).await?;
     }
     COUNTS.end(number);
     Ok(bytes)

@@ -19,6 +19,7 @@ mod server;
 mod sqlite;
 mod stats;
 mod steps;
+mod suspended;
 mod waits;
 
 use anyhow::Result;
@@ -27,7 +28,7 @@ use clap::Parser;
 /// Measures Servo beside bare databases. `servo-bench compare` measures it beside its peers.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, steps, waits, server, fair.
+    /// Only these: machine, sqlite, postgres, fold, history, lists, durable, steps, waits, suspended, server, fair.
     #[arg(value_name = "NAME")]
     only: Vec<String>,
     /// Seconds per measurement; several are taken in turn.
@@ -91,6 +92,9 @@ fn main() -> Result<()> {
     }
     if wanted("waits") {
         waits::run(&args, &runtime)?;
+    }
+    if wanted("suspended") {
+        suspended::run(&args, &runtime)?;
     }
     if wanted("postgres") {
         postgres::run(&args, &runtime)?;

@@ -1,4 +1,4 @@
-//! Waits: how late their ends are recorded and the next invocation comes, and what suspended executions cost in memory.
+//! Waits: how late their ends are recorded and the next invocation comes.
 
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,6 @@ const OVER: Duration = Duration::from_secs(10);
 const SECONDS: i64 = 2;
 
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
-    lateness(args, runtime)?;
-    memory(args, runtime)
-}
-
-fn lateness(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let (early, ends, invocations) = runtime.block_on(async {
         let servo = durable::start(durable::builder().sqlite(dir.path())).await?;
@@ -86,49 +81,4 @@ async fn measure(store: &dyn Store) -> Result<(usize, Vec<f64>, Vec<f64>)> {
         }
         position = page.next;
     }
-}
-
-const SUSPENDED: usize = 100_000;
-
-fn memory(args: &Args, runtime: &Runtime) -> Result<()> {
-    let dir = tempfile::tempdir_in(&args.dir)?;
-    let before = resident()?;
-    let (after, seconds) = runtime.block_on(async {
-        let servo = durable::start(durable::builder().sqlite(dir.path())).await?;
-        let store = servo.runtime().engine().store().clone();
-        let from = Instant::now();
-        let lanes = (0..64).map(|lane| {
-            let servo = servo.clone();
-            tokio::spawn(async move {
-                for _ in (lane..SUSPENDED).step_by(64) {
-                    servo.start(FUNCTION, Start::with(&-86_400)?).await?;
-                }
-                anyhow::Ok(())
-            })
-        });
-        for lane in lanes.collect::<Vec<_>>() {
-            lane.await??;
-        }
-        loop {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            let open = store.backlog().await?;
-            if open.pending == 0 && open.notified == 0 {
-                break;
-            }
-        }
-        let (after, seconds) = (resident()?, from.elapsed().as_secs_f64());
-        servo.shutdown().await;
-        anyhow::Ok((after, seconds))
-    })?;
-    println!("| {SUSPENDED} suspended executions | |\n|---|---|");
-    println!("| resident memory before / with them, MB (goal ≤ 150) | {before:.0} / {after:.0} |");
-    println!("| started and suspended per second | {:.0} |\n", SUSPENDED as f64 / seconds);
-    Ok(())
-}
-
-/// Megabytes of this process that are in memory.
-fn resident() -> Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1_024.0)
 }

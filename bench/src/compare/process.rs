@@ -68,6 +68,13 @@ impl Process {
         Ok(tree_seconds(&all()?, self.id()))
     }
 
+    /// Megabytes that are in memory, of it alone.
+    pub(crate) fn resident_mb(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        Ok(line.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1_024.0)
+    }
+
     /// Without warning, as a power cut or the OOM killer would.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill()?;

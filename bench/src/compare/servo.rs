@@ -12,7 +12,7 @@ use super::load::{Call, NUMBER, ask};
 use super::process::{Process, free_address};
 use super::subject::{Calls, Kind, Subject};
 
-pub(super) async fn start(dir: &Path) -> Result<Subject> {
+pub(crate) async fn start(dir: &Path) -> Result<Subject> {
     let dir = tempfile::tempdir_in(dir)?;
     let address = free_address()?;
     let server = server(address, dir.path())?;
@@ -78,6 +78,11 @@ fn calls() -> Calls {
     }
 }
 
+/// An execution that waits for a day, only accepted.
+pub(crate) fn wait_send() -> Call {
+    Call { body: r#"{"steps":0,"wait":86400}"#.to_owned(), ..calls().steps_send }
+}
+
 /// The server, once it says that it is ready.
 pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
     let program = std::env::current_exe()?.with_file_name("servo");
@@ -88,6 +93,8 @@ pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
     let port = address.port().to_string();
     command.args(["dev", "--quiet", "--no-open", "--ready-json", "--no-sample", "--port", &port]);
     command.arg("--entrypoints").arg(scripts);
+    // More than the default, so that nothing of what is measured waits to be admitted.
+    command.env("SERVO__RUNTIME__OVERLOAD__DEFAULT__ACTIVE_RUNS_MAX", "1000000");
     let server = Process::start(command.arg("--data-dir").arg(dir.join("data")), &dir.join("server.log"))?;
     server.line()?;
     Ok(server)
