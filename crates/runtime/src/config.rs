@@ -53,7 +53,7 @@ impl Default for RuntimeConfig {
             outbox: OutboxConfig::default(),
             retention: RetentionConfig::default(),
             place: Place::default(),
-            cache_bytes_max: 64 * 1024 * 1024,
+            cache_bytes_max: 32 * 1024 * 1024,
             poll_ms: 1_000,
             readers_held_back_ms: 60_000,
             shutdown_grace_ms: 10_000,

@@ -22,8 +22,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements kept ready per connection; there are fewer than this.
 const STATEMENTS_MAX: usize = 128;
 /// Page caches in KiB (SQLite counts KiB as negative pages). They grow only as pages are touched.
-const WRITER_CACHE_KIB: i64 = -16 * 1024;
-const READER_CACHE_KIB: i64 = -4 * 1024;
+const WRITER_CACHE_KIB: i64 = -6 * 1024;
+const READER_CACHE_KIB: i64 = -2 * 1024;
 /// A log that grew while a long reader held it back is cut to this once it is copied.
 const WAL_KEEP_BYTES: i64 = 64 * 1024 * 1024;
 
