@@ -14,7 +14,8 @@ use crate::settings::ANSWER_BYTES_MAX;
 use crate::{failure, trace};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-const IDLE_CONNECTIONS_PER_HOST: usize = 64;
+/// As many as a node has calls in flight by default: with fewer, a burst would open and close a connection for each call.
+const IDLE_CONNECTIONS_PER_HOST: usize = 256;
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
 #[derive(Debug)]
