@@ -9,7 +9,7 @@ mod recorder;
 mod throttle;
 
 use axum::RequestExt as _;
-use axum::extract::{MatchedPath, RawPathParams, Request, State};
+use axum::extract::{MatchedPath, RawPathParams, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -17,7 +17,7 @@ use servo_model::{AuditEntry, AuditOutcome, TenantId};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::request::{Peer, RequestInfo};
+use crate::request::{Peer, RequestInfo, answered};
 use actions::{Action, Recorded};
 
 pub(crate) use note::Note;
@@ -41,15 +41,15 @@ struct Watched<'a> {
 }
 
 /// Around every route.
-pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn watch(app: &App, mut request: Request, next: Next) -> Response {
     let Some(route) = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()) else {
-        return next.run(request).await;
+        return answered(request, next).await;
     };
     let note = Note::default();
     request.extensions_mut().insert(note.clone());
     let object = object_in_path(&route, &mut request).await;
     let mut watched = Watched {
-        app: &app,
+        app,
         action: actions::of(request.method(), &route),
         note,
         object,
@@ -58,7 +58,7 @@ pub(crate) async fn watch(State(app): State<App>, mut request: Request, next: Ne
         answered: false,
         unwritten: None,
     };
-    let response = next.run(request).await;
+    let response = answered(request, next).await;
     watched.answered = true;
     if let Some(entry) = watched.record(&response) {
         watched.unwritten = Some(entry.clone());

@@ -2,7 +2,8 @@
 
 mod tenants;
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
@@ -102,8 +103,22 @@ async fn measure(runtime: &Runtime) -> Result<(), servo_runtime::Error> {
     Ok(())
 }
 
+/// Places of answers by their routes; as many as there are routes, methods and codes.
+static PLACES: RwLock<BTreeMap<String, Vec<(&'static str, u16, Answers)>>> = RwLock::new(BTreeMap::new());
+
 pub(crate) fn request(method: &str, route: &str, status: u16, took: Duration) {
-    Answers::of(method, route, status).note(took);
+    let method = known_method(method);
+    let is_it = |(of, code, _): &&(&str, u16, Answers)| *of == method && *code == status;
+    {
+        let places = PLACES.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., answers)) = places.get(route).and_then(|places| places.iter().find(is_it)) {
+            return answers.note(took);
+        }
+    }
+    let answers = Answers::of(method, route, status);
+    answers.note(took);
+    let mut places = PLACES.write().unwrap_or_else(PoisonError::into_inner);
+    places.entry(route.to_owned()).or_default().push((method, status, answers));
 }
 
 /// Where answers of one kind are counted. Looking the place up costs more than counting: whoever answers often keeps it.

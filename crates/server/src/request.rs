@@ -1,5 +1,6 @@
 //! Around every request: its ids, the limit on how many at once, panics, and the one place where problems are written.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AU
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
 use servo_entrypoint::RuntimeErrorPayload;
 use servo_model::{TenantId, TraceContext, codes, trace};
 use servo_runtime::{OpenSpan, SpanKind};
@@ -112,7 +114,7 @@ fn is_plain(text: &str) -> bool {
     (1..=CORRELATION_CHARS_MAX).contains(&text.len()) && text.bytes().all(plain)
 }
 
-/// The outermost layer.
+/// The layer around every route.
 pub(crate) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let mut info = RequestInfo::new(&app, request.headers());
@@ -120,7 +122,7 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let span = span_of(&app, &mut request, &mut info, &route);
     request.extensions_mut().insert(info.clone());
-    let mut response = finish(next.run(request).await, &info, &path);
+    let mut response = finish(crate::audit::watch(&app, request, next).await, &info, &path);
     let status = response.status().as_u16();
     let headers = response.headers_mut();
     put(headers, REQUEST_ID, &info.request_id);
@@ -149,9 +151,10 @@ pub(crate) async fn limit(State(app): State<App>, request: Request, next: Next) 
     }
 }
 
-/// A handler panicked. The panic hook has told the log what and where.
-pub(crate) fn panicked(_payload: Box<dyn std::any::Any + Send>) -> Response {
-    ApiError::new(codes::INTERNAL).cause("a handler panicked").into_response()
+/// What the handler answers. If it panics, the panic hook has told the log what and where.
+pub(crate) async fn answered(request: Request, next: Next) -> Response {
+    let panicked = |_| ApiError::new(codes::INTERNAL).cause("a handler panicked").into_response();
+    AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(panicked)
 }
 
 /// Writes the problem of a refused request. Refusals of the framework itself get the same form.

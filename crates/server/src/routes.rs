@@ -26,7 +26,6 @@ use axum::response::IntoResponse;
 use axum::routing::{delete, get, post, put};
 use servo_model::{SecurityContext, codes};
 use servo_store::Scope;
-use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -86,8 +85,7 @@ pub(crate) fn router(app: &App) -> Router {
                 false => ApiError::new(codes::METHOD_NOT_ALLOWED).into_response(),
             }
         })
-        .layer(CatchPanicLayer::custom(request::panicked))
-        .layer(from_fn_with_state(app.clone(), crate::audit::watch))
+        // One layer for all that is around a request: each one more would copy every layer below it for every request.
         .layer(from_fn_with_state(app.clone(), request::around))
         .with_state(app.clone())
 }

@@ -283,7 +283,7 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
             continue;
         }
         let mut decision = decide(Some(&working), command, policy, now)?;
-        working = fold(&order.run_id, working, &decision.facts, now);
+        (working, decision.facts) = fold(&order.run_id, working, decision.facts, now);
         merged.facts.append(&mut decision.facts);
         merged.actions.append(&mut decision.actions);
         if decision.refusal.is_some() {

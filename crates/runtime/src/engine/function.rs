@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::admission::UnderWay;
 use super::prepare::fold;
 use super::{Engine, Error, Hot, Order};
-use crate::loops::direct::First;
+use crate::loops::direct::{Begun, First};
 use crate::spans::OpenSpan;
 
 /// Who records a start that takes its turn.
@@ -81,10 +81,10 @@ impl Engine {
         let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, BY);
         order.request_key = request_key;
         let mut starting = Starting { tenant, digest, now, order, first: None, _under_way: under_way };
-        let Some(reserved) = reserved else { return Box::pin(self.record_start(starting)).await };
+        let Some(reserved) = reserved else { return Box::pin(self.record_turn(starting)).await };
         let (fence, owner, tasks) = (reserved.fence(), reserved.owner(), reserved.tasks());
         let Some((first, invoke)) = reserved.first(&run_id, &starting.tenant, &function) else {
-            return Box::pin(self.record_start(starting)).await;
+            return Box::pin(self.record_turn(starting)).await;
         };
         (starting.order.fence, starting.order.emitted_by) = (Some(fence), owner);
         starting.order.commands.push(invoke);
@@ -93,12 +93,31 @@ impl Engine {
         let (answer, answered) = oneshot::channel();
         let engine = self.clone();
         tasks.spawn("start", async move {
-            let _ = answer.send(engine.record_start(starting).await);
+            let begun = match engine.record_start(starting).await {
+                Ok((started, begun)) => {
+                    let _ = answer.send(Ok(started));
+                    begun
+                }
+                Err(error) => {
+                    let _ = answer.send(Err(error));
+                    None
+                }
+            };
+            if let Some(begun) = begun {
+                begun.run().await;
+            }
         });
         answered.await.unwrap_or(Err(Error::ShuttingDown))
     }
 
-    async fn record_start(&self, starting: Starting) -> Result<(RunId, bool), Error> {
+    /// Records a start that takes its turn.
+    async fn record_turn(&self, starting: Starting) -> Result<(RunId, bool), Error> {
+        let (started, _) = self.record_start(starting).await?;
+        Ok(started)
+    }
+
+    /// The run, whether this has made it, and its first invocation if that is recorded with it.
+    async fn record_start(&self, starting: Starting) -> Result<((RunId, bool), Option<Begun>), Error> {
         let Starting { tenant, digest, now, mut order, mut first, _under_way } = starting;
         let run_id = order.run_id.clone();
         let slot = self.inner.cache.slot(&run_id);
@@ -109,10 +128,8 @@ impl Engine {
             let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
             let error = match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {
-                    if let (Some(first), Some(known)) = (first, hot.as_ref()) {
-                        first.begin(&known.state);
-                    }
-                    return Ok((run_id, true));
+                    let begun = first.zip(hot.as_ref()).map(|(first, known)| first.begin(&known.state));
+                    return Ok(((run_id, true), begun));
                 }
                 // Not ours to begin any more: it takes its turn.
                 Err(Error::Store(servo_store::Error::Fenced { .. })) if first.is_some() => {
@@ -123,7 +140,7 @@ impl Engine {
                 }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) if earlier != run_id => {
                     drop(hot);
-                    return Box::pin(self.started_earlier(&tenant, earlier, digest)).await;
+                    return Ok((Box::pin(self.started_earlier(&tenant, earlier, digest)).await?, None));
                 }
                 // From a try whose outcome was unknown: the id is random, so nobody else can have made it.
                 Err(Error::Store(
@@ -132,7 +149,7 @@ impl Engine {
                     | servo_store::Error::Conflict { .. },
                 )) => {
                     first.into_iter().for_each(First::doubt);
-                    return Ok((run_id, true));
+                    return Ok(((run_id, true), None));
                 }
                 Err(error) => error,
             };
@@ -151,8 +168,9 @@ impl Engine {
         let policy = &self.inner.config.policy;
         let mut decision = decide(None, &order.commands[0], policy, now)?;
         if let Some(invoke) = order.commands.get(1) {
-            let started = fold(&order.run_id, RunState::new(order.run_id.clone()), &decision.facts, now);
+            let (started, facts) = fold(&order.run_id, RunState::new(order.run_id.clone()), decision.facts, now);
             let begun = decide(Some(&started), invoke, policy, now)?;
+            decision.facts = facts;
             decision.facts.extend(begun.facts);
             decision.actions.extend(begun.actions);
         }

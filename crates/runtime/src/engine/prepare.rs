@@ -134,9 +134,10 @@ impl Engine {
     }
 }
 
-/// The state that facts lead to, before anything is made of them that could be written.
-pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: &[Fact], now: Timestamp) -> RunState {
-    for fact in facts {
+/// The state that facts lead to, before anything is made of them that could be written. Gives the facts back.
+pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: Vec<Fact>, now: Timestamp) -> (RunState, Vec<Fact>) {
+    let mut folded = Vec::with_capacity(facts.len());
+    for Fact { body, occurred_at } in facts {
         let event = Event {
             event_id: EventId::from_bytes([0; 16]),
             run_id: run_id.clone(),
@@ -144,12 +145,13 @@ pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: &[Fact], now: Tim
             idempotency_key: Digest::from_bytes([0; 32]),
             emitted_at: now,
             emitted_by: String::new(),
-            occurred_at: Some(fact.occurred_at.unwrap_or(now)),
-            body: fact.body.clone(),
+            occurred_at: Some(occurred_at.unwrap_or(now)),
+            body,
         };
         state = state.apply(&event).0;
+        folded.push(Fact { body: event.body, occurred_at });
     }
-    state
+    (state, folded)
 }
 
 /// Whether a run is an invocation that is queued or running.

@@ -62,6 +62,12 @@ pub(crate) struct First {
     held: (Slot, Place),
 }
 
+/// The first invocation of a run, once it is recorded.
+pub(crate) struct Begun {
+    first: First,
+    prepared: Option<Prepared>,
+}
+
 impl Direct {
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,16 +150,17 @@ impl Reserved {
 }
 
 impl First {
-    /// It is recorded, and this is the state: calls the handler.
-    pub(crate) fn begin(self, state: &RunState) {
+    /// It is recorded, and this is the state. The handler is still to be called.
+    pub(crate) fn begin(self, state: &RunState) -> Begun {
         crate::metrics::handed_out(Duration::ZERO);
         let prepared = self.invocation.prepare(state);
-        self.spawn(prepared);
+        Begun { first: self, prepared }
     }
 
     /// It may be recorded, or be so soon.
     pub(crate) fn doubt(self) {
-        self.spawn(None);
+        let tasks = self.tasks.clone();
+        tasks.spawn("attempt", self.run(None));
     }
 
     /// It was refused, because another node has the authority.
@@ -161,22 +168,27 @@ impl First {
         self.invocation.authority.lost(self.invocation.fence.epoch);
     }
 
-    fn spawn(self, prepared: Option<Prepared>) {
-        let Self { tasks, invocation, request_id, held } = self;
-        tasks.spawn("attempt", async move {
-            let prepared = match prepared {
-                Some(prepared) => Some(prepared),
-                None => look(&invocation, &request_id).await,
-            };
-            if let Some(prepared) = prepared {
-                invocation.go_on(&request_id, prepared).await;
-            }
-            let (slot, place) = held;
-            drop(slot);
-            if place.leave() {
-                invocation.executions.engine().wake().dispatch.notify_one();
-            }
-        });
+    async fn run(self, prepared: Option<Prepared>) {
+        let Self { invocation, request_id, held, .. } = self;
+        let prepared = match prepared {
+            Some(prepared) => Some(prepared),
+            None => look(&invocation, &request_id).await,
+        };
+        if let Some(prepared) = prepared {
+            invocation.go_on(&request_id, prepared).await;
+        }
+        let (slot, place) = held;
+        drop(slot);
+        if place.leave() {
+            invocation.executions.engine().wake().dispatch.notify_one();
+        }
+    }
+}
+
+impl Begun {
+    /// Calls the handler and records its answer.
+    pub(crate) async fn run(self) {
+        self.first.run(self.prepared).await;
     }
 }
 

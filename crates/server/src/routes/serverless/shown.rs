@@ -30,8 +30,32 @@ pub(super) fn record(ctx: &SecurityContext, record: &InvocationRecord) -> Value 
     Value::Object(shown)
 }
 
-pub(super) fn result(ctx: &SecurityContext, result: &InvocationResult) -> Value {
-    json!({"record": record(ctx, &result.record), "dry_run": result.dry_run, "cached": result.cached})
+/// The answer to a start. It is given often, so that what is shown whole is written without a copy of it.
+#[derive(Serialize)]
+pub(super) struct Started<'a> {
+    record: Shown<'a>,
+    dry_run: bool,
+    cached: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Whole {
+        id: &'a str,
+        #[serde(flatten)]
+        record: &'a InvocationRecord,
+    },
+    Partly(Value),
+}
+
+pub(super) fn result<'a>(ctx: &SecurityContext, result: &'a InvocationResult) -> Started<'a> {
+    let InvocationResult { record: shown, dry_run, cached, .. } = result;
+    let record = match Payloads::of(ctx) {
+        Payloads::Hidden => Shown::Partly(record(ctx, shown)),
+        Payloads::Shown => Shown::Whole { id: &shown.invocation_id, record: shown },
+    };
+    Started { record, dry_run: *dry_run, cached: *cached }
 }
 
 pub(super) fn page<T>(page: &Page<T>, show: impl Fn(&T) -> Value) -> Value {
@@ -72,5 +96,10 @@ mod tests {
         let open = record(&with(Role::Operator), &failed());
         assert_eq!(open["params"], json!({"card": "4111"}));
         assert_eq!(open.get("payloads_hidden"), None);
+        for role in [Role::Viewer, Role::Operator] {
+            let started = InvocationResult { record: failed(), dry_run: false, cached: true, repeated: true };
+            let answer = serde_json::to_value(result(&with(role), &started)).unwrap();
+            assert_eq!(answer, json!({"record": record(&with(role), &failed()), "dry_run": false, "cached": true}));
+        }
     }
 }
