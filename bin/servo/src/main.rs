@@ -3,6 +3,7 @@
 //! `servo-cli` parses every command and executes those that talk to a server. What is left comes back here: starting a
 //! server (`start`), and commands that open a data folder themselves (`folder`, `doctor`).
 
+mod background;
 mod code;
 mod config;
 mod demo;

@@ -19,6 +19,7 @@ use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::background::Background;
 use crate::code::{self, AllHandlers};
 use crate::dev::printer::Held;
 use crate::dev_key::DevKey;
@@ -71,7 +72,8 @@ pub(crate) async fn run(
     let tls = load_tls(&config)?;
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
     let bus = bus(&config.bus).await?;
-    let tasks = Tasks::on_tokio();
+    let background = Background::start(crate::workers())?;
+    let tasks = background.tasks();
     let ids = Ids::from_os();
     let telemetry = telemetry::start(&config.telemetry, &ids, &tasks)?;
     let address = listener.local_addr().map_err(|error| Failure::new(exit::ERROR, error.to_string()))?;

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
-type Spawner = Arc<dyn Fn(&'static str, BoxFuture<'static, ()>) + Send + Sync>;
+pub type Spawner = Arc<dyn Fn(&'static str, BoxFuture<'static, ()>) + Send + Sync>;
 
 #[derive(Clone)]
 pub struct Tasks {
     spawner: Spawner,
+    /// For what nobody waits for.
+    behind: Spawner,
     live: Arc<Live>,
 }
 
@@ -40,7 +42,13 @@ impl Drop for Guard {
 
 impl Tasks {
     pub fn new(spawner: Spawner) -> Self {
-        Self { spawner, live: Arc::default() }
+        Self { behind: spawner.clone(), spawner, live: Arc::default() }
+    }
+
+    /// With a place of its own for what nobody waits for.
+    #[must_use]
+    pub fn with_behind(self, behind: Spawner) -> Self {
+        Self { behind, ..self }
     }
 
     /// Tasks on the surrounding tokio runtime.
@@ -54,19 +62,25 @@ impl Tasks {
     /// The same spawner with a count of its own.
     #[must_use]
     pub fn group(&self) -> Self {
-        Self { spawner: self.spawner.clone(), live: Arc::default() }
+        Self { spawner: self.spawner.clone(), behind: self.behind.clone(), live: Arc::default() }
     }
 
     pub fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+        (self.spawner)(name, self.counted(future));
+    }
+
+    /// The same for what nobody waits for: where the processor is short, those who are waited for go first.
+    pub fn spawn_behind(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+        (self.behind)(name, self.counted(future));
+    }
+
+    fn counted(&self, future: impl Future<Output = ()> + Send + 'static) -> BoxFuture<'static, ()> {
         self.live.count.fetch_add(1, Ordering::AcqRel);
         let guard = Guard(self.live.clone());
-        (self.spawner)(
-            name,
-            Box::pin(async move {
-                let _guard = guard;
-                future.await;
-            }),
-        );
+        Box::pin(async move {
+            let _guard = guard;
+            future.await;
+        })
     }
 
     /// Ready when no task is left.

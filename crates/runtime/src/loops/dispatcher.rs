@@ -43,9 +43,18 @@ struct Handed {
     place: Option<Place>,
 }
 
+/// What a function's run says about its invocations.
+#[derive(Debug, Clone, Copy)]
+struct Function {
+    /// How many may run at the same time.
+    max_concurrent: Option<u32>,
+    /// Whether a caller waits for the run.
+    is_awaited: bool,
+}
+
 impl Workshop {
     /// A step goes to its adapter, an invocation to its handler, an end to whoever waits for it.
-    async fn hand_out(self, Handed { row, fence, registered, place }: Handed) {
+    async fn hand_out(self, Handed { row, fence, registered, place }: Handed, tasks: &Tasks, slot: Slot) {
         let engine = self.executions.engine().clone();
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
@@ -61,18 +70,22 @@ impl Workshop {
             _ => None,
         };
         match (step, function) {
-            (Some((HANDLER, invocation)), Some(most)) => {
+            (Some((HANDLER, invocation)), Some(Function { max_concurrent, is_awaited })) => {
                 // A function that has all it may have leaves its dispatches where they are, and the slots to others.
                 let Some(mut place) = place else { return };
-                if !place.enter(most) {
+                if !place.enter(max_concurrent) {
                     return;
                 }
                 let Self { executions, authority, handlers, .. } = self;
                 let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
-                invocation::run(work).await;
-                if place.leave() {
-                    engine.wake().dispatch.notify_one();
-                }
+                let work = async move {
+                    invocation::run(work).await;
+                    drop(slot);
+                    if place.leave() {
+                        engine.wake().dispatch.notify_one();
+                    }
+                };
+                if is_awaited { work.await } else { tasks.spawn_behind("attempt", work) }
             }
             (Some((COMPENSATE, _)), Some(_)) => {
                 let owner = self.authority.owner().to_owned();
@@ -89,14 +102,17 @@ impl Workshop {
     }
 }
 
-/// How many invocations of the function that a run executes may run at the same time, if it executes one.
-async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Option<u32>>, Error> {
-    let most = |state: &RunState| Some(state.execution.as_ref()?.head.start.max_concurrent);
+/// About the function that a run executes, if it executes one.
+async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Function>, Error> {
+    let look = |state: &RunState| {
+        let start = &state.execution.as_ref()?.head.start;
+        Some(Function { max_concurrent: start.max_concurrent, is_awaited: start.synchronous })
+    };
     // It came with the run's start and stays, so that a state which is not the newest will do.
-    if let Some(Some(most)) = engine.remembered(&Scope::System, &row.run_id, most).await {
-        return Ok(Some(most));
+    if let Some(Some(function)) = engine.remembered(&Scope::System, &row.run_id, look).await {
+        return Ok(Some(function));
     }
-    match engine.view(&Scope::System, &row.run_id, most).await {
+    match engine.view(&Scope::System, &row.run_id, look).await {
         // Its dispatch goes the way of those whose run is gone.
         Err(Error::Store(servo_store::Error::NotFound)) => Ok(None),
         answer => answer,
@@ -167,9 +183,6 @@ async fn turn(
 }
 
 fn hand_out(workshop: &Workshop, tasks: &Tasks, (work, slot): (Handed, Slot)) {
-    let doing = workshop.clone();
-    tasks.spawn("attempt", async move {
-        doing.hand_out(work).await;
-        drop(slot);
-    });
+    let (doing, further) = (workshop.clone(), tasks.clone());
+    tasks.spawn("attempt", async move { doing.hand_out(work, &further, slot).await });
 }
