@@ -82,7 +82,7 @@ fn serve(served: &Served) {
     let globals = module::globals();
     // What is made on first use is made now, while files can be opened and before memory is counted.
     drop(module::load("def main(ctx, input):\n  return input\n", &globals));
-    let Ok(meter) = Meter::open() else { broken("/proc is not there; it is needed to measure calls") };
+    let Ok(mut meter) = Meter::open() else { broken("/proc is not there; it is needed to measure calls") };
     if let Err(message) = harden::lock_down() {
         broken(&message);
     }

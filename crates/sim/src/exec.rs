@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::future::BoxFuture;
@@ -25,6 +25,7 @@ const POLLS_MAX: u64 = 20_000_000;
 pub struct Sim {
     inner: Rc<RefCell<Inner>>,
     spawned: Spawned,
+    behind: Behind,
     clock: SimClock,
 }
 
@@ -45,6 +46,9 @@ struct Inner {
     paused: BTreeSet<NodeId>,
 }
 
+/// Tasks that nobody waits for, by node.
+type Behind = Arc<Mutex<BTreeMap<NodeId, usize>>>;
+
 struct Task {
     node: NodeId,
     future: BoxFuture<'static, ()>,
@@ -63,7 +67,7 @@ struct TaskWaker {
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
-        self.ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(self.id);
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert(self.id);
     }
 }
 
@@ -78,7 +82,8 @@ impl Sim {
             trace: TRACE_BEGINNING,
             paused: BTreeSet::new(),
         };
-        Self { inner: Rc::new(RefCell::new(inner)), spawned: Spawned::default(), clock: SimClock::new() }
+        let (spawned, behind) = (Spawned::default(), Behind::default());
+        Self { inner: Rc::new(RefCell::new(inner)), spawned, behind, clock: SimClock::new() }
     }
 
     pub fn clock(&self) -> &SimClock {
@@ -102,10 +107,19 @@ impl Sim {
 
     /// Tasks that belong to a node.
     pub fn tasks(&self, node: NodeId) -> Tasks {
-        let spawned = self.spawned.clone();
-        Tasks::new(Arc::new(move |_name, future| {
-            spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((node, future));
+        let (spawned, behind) = (self.spawned.clone(), self.behind.clone());
+        let push = move |_name: &'static str, future: BoxFuture<'static, ()>| {
+            spawned.lock().unwrap_or_else(PoisonError::into_inner).push((node, future));
+        };
+        Tasks::new(Arc::new(push.clone())).with_behind(Arc::new(move |name, future| {
+            *behind.lock().unwrap_or_else(PoisonError::into_inner).entry(node).or_default() += 1;
+            push(name, future);
         }))
+    }
+
+    /// How many tasks of a node were such that nobody waits for.
+    pub fn spawned_behind(&self, node: NodeId) -> usize {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner).get(&node).copied().unwrap_or(0)
     }
 
     /// The node is gone: its tasks are dropped where they stand, as by kill -9.
@@ -130,13 +144,13 @@ impl Sim {
     }
 
     fn adopt(&self) {
-        let new = std::mem::take(&mut *self.spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let new = std::mem::take(&mut *self.spawned.lock().unwrap_or_else(PoisonError::into_inner));
         let mut inner = self.inner.borrow_mut();
         for (node, future) in new {
             let id = inner.next;
             inner.next += 1;
             inner.tasks.insert(id, Task { node, future });
-            inner.ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id);
+            inner.ready.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         }
     }
 
@@ -147,11 +161,11 @@ impl Sim {
         let main = NodeId(u32::MAX);
         let wrapped: BoxFuture<'static, ()> = Box::pin(async move {
             let value = future.await;
-            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         });
-        self.spawned.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((main, wrapped));
+        self.spawned.lock().unwrap_or_else(PoisonError::into_inner).push((main, wrapped));
         loop {
-            if let Some(value) = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+            if let Some(value) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 return value;
             }
             assert!(self.step(), "the simulation stands still: nothing is ready and nobody sleeps");
@@ -181,7 +195,7 @@ impl Sim {
     fn choose(&self) -> Option<(u64, Task, Waker)> {
         let mut inner = self.inner.borrow_mut();
         let ready = inner.ready.clone();
-        let mut ready = ready.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut ready = ready.lock().unwrap_or_else(PoisonError::into_inner);
         ready.retain(|id| inner.tasks.contains_key(id));
         let awake: Vec<u64> = ready
             .iter()

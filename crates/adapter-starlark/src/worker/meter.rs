@@ -46,7 +46,9 @@ impl Meter {
     }
 
     /// How large this process is before it has seen a program, and how much of it a program could fill without asking for more.
-    pub(crate) fn ready(&self) -> FromChild {
+    /// What it has used until now is nobody's.
+    pub(crate) fn ready(&mut self) -> FromChild {
+        self.last = used();
         let status = self.read();
         let bytes = |name: &str| number(&status, name) * 1024;
         let store_bytes = bytes("VmData:").saturating_sub(bytes("RssAnon:")).saturating_sub(STACK_MB * 1024 * 1024);

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use servo_adapter::FailureKind;
+use servo_adapter_starlark::Settings;
 use servo_model::invocation::{ErrorCategory, errors};
 
-use crate::support::World;
+use crate::support::{World, settings};
 
 /// The seed's function, as it is written there.
 const CALCULATE_TAX: &str =
@@ -210,4 +211,37 @@ async fn calls_are_measured() {
     let large = world.call(source, "null").await.unwrap();
     let small = world.call("def main(ctx, input):\n    return 1\n", "null").await.unwrap();
     assert!(large.usage.memory_mb.unwrap() >= small.usage.memory_mb.unwrap() + 15, "{large:?} {small:?}");
+}
+
+#[tokio::test]
+async fn a_call_is_charged_for_itself_alone() {
+    let world = World::new();
+    let source = "def main(ctx, input):\n    return len('a' * input)\n";
+    let mut used = Vec::new();
+    // All in one child: small, small again, large, and two more that meet what the large one has left.
+    for length in ["1", "1", "20000000", "1", "1"] {
+        let usage = world.call(source, length).await.unwrap().usage;
+        used.push((usage.cpu_ms.unwrap(), usage.memory_mb.unwrap()));
+    }
+    let [first, second, large, third, fourth] = used[..] else { panic!("{used:?}") };
+    // What the child has used to start is no call's.
+    assert!(first.0 <= second.0 + 3, "{used:?}");
+    assert!(large.1 >= second.1 + 15, "{used:?}");
+    assert!(third.1 <= second.1 + 5 && fourth.1 <= second.1 + 5, "{used:?}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_the_turn_of_a_program_that_takes_long() {
+    let world = World::with(Settings { turns: 1, ..settings() });
+    let long = "def main(ctx, input):\n    n = 0\n    for i in range(1000000000):\n        n += i\n    return n\n";
+    let hangs = world.call(long, "null");
+    let mut hangs = std::pin::pin!(hangs);
+    for number in 0..20 {
+        let source = "def main(ctx, input):\n    return input\n";
+        let quick = world.result(source, "7");
+        tokio::select! {
+            _ = &mut hangs => panic!("the long one ended before quick call {number}"),
+            result = quick => assert_eq!(result, 7),
+        }
+    }
 }

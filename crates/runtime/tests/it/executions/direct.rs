@@ -268,3 +268,46 @@ fn a_caller_who_goes_away_leaves_no_run_behind() {
     }
     assert!(recorded > 6, "only {recorded} were recorded");
 }
+
+/// Only what a caller waits for is in front, whether it begins at once or takes its turn.
+#[test]
+fn what_nobody_waits_for_is_done_behind() {
+    let (world, functions, node) = quiet(47, 1);
+    let end = held(&world, &functions, &FunctionSpec::new(Reach::InProcess));
+    let start = |synchronous: bool| {
+        let executions = node.runtime.executions().clone();
+        let begun = world.block_on(async move {
+            let function = executions.resolve(&tenant(), "f", None).await?;
+            let call = StartFunction {
+                tenant: tenant(),
+                subject: "test".to_owned(),
+                function,
+                name: None,
+                input: None,
+                tenant_id: None,
+                client_context: None,
+                trace: None,
+                synchronous,
+            };
+            executions.start(call).await
+        });
+        begun.unwrap().run_id
+    };
+    let behind = || world.cluster.sim.spawned_behind(node.id);
+    let (before, awaited) = (behind(), start(true));
+    assert!(is_direct(&world, &awaited));
+    // The one slot is taken: these two wait for it.
+    let (second, accepted) = (start(true), start(false));
+    assert!(!is_direct(&world, &second) && !is_direct(&world, &accepted));
+    assert_eq!(behind(), before);
+    end.send_replace(true);
+    for run in [&awaited, &second, &accepted] {
+        assert_eq!(wait(&world, &node, run).status, ExecutionStatus::Succeeded);
+    }
+    assert_eq!(behind(), before + 1);
+    world.pass(Duration::from_secs(1));
+    let direct = start(false);
+    assert!(is_direct(&world, &direct));
+    assert_eq!(wait(&world, &node, &direct).status, ExecutionStatus::Succeeded);
+    assert_eq!(behind(), before + 2);
+}
