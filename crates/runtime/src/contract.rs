@@ -263,7 +263,7 @@ impl Contract {
     /// about dispatches, workers and waiting people.
     pub async fn events(&self, after: Position, limit: u32) -> Result<(Vec<RuntimeEvent>, Position), Error> {
         let page = self.store.read_log(after, limit).await?;
-        let events = page.events.iter().flat_map(view).collect();
+        let events = page.events.iter().flat_map(|event| view(event)).collect();
         Ok((events, page.next))
     }
 }

@@ -123,6 +123,6 @@ pub(crate) async fn whole_log(store: &MemStore) -> servo_store::Result<Vec<Store
             return Ok(events);
         }
         at = page.next;
-        events.extend(page.events);
+        events.extend(page.events.into_iter().map(std::sync::Arc::unwrap_or_clone));
     }
 }

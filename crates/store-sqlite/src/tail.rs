@@ -54,9 +54,8 @@ impl Tail {
                 found.push(event.clone());
             }
         }
-        let events: Vec<_> = found.into_iter().map(Arc::unwrap_or_clone).collect();
-        let next = events.last().map_or(after, |event| event.position);
-        Some(LogPage { events, next })
+        let next = found.last().map_or(after, |event| event.position);
+        Some(LogPage { events: found, next })
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {

@@ -1,5 +1,7 @@
 //! The log: appending events with everything that must change together, and reading them.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::event::{EventBody, EventDoc};
@@ -223,7 +225,8 @@ pub struct RunPage {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
-    pub events: Vec<StoredEvent>,
+    /// Shared with whoever else follows the log.
+    pub events: Vec<Arc<StoredEvent>>,
     /// Where to read on. Equal to the given position when nothing was there.
     pub next: Position,
 }

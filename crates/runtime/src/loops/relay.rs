@@ -98,7 +98,7 @@ impl Relay {
                 self.answered().await?;
                 return Ok(Progress::UpToDate);
             }
-            let messages: Vec<_> = page.events.iter().map(message).collect();
+            let messages: Vec<_> = page.events.iter().map(|event| message(event)).collect();
             let mut span = self.span(messages.len());
             let results = self.bus.publish(&messages).await;
             if let (Some(span), Some(failed)) = (&mut span, results.iter().find_map(|result| result.as_ref().err())) {

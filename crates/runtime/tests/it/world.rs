@@ -165,7 +165,8 @@ impl World {
     /// The whole log.
     pub(crate) fn log(&self) -> Vec<StoredEvent> {
         let memory = self.cluster.memory.clone();
-        self.block_on(async move { memory.read_log(Position::START, 1_000_000).await }).unwrap().events
+        let page = self.block_on(async move { memory.read_log(Position::START, 1_000_000).await }).unwrap();
+        page.events.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
     /// The log in the words of the runtime contract.

@@ -1,6 +1,7 @@
 //! The log: appending through the batcher, reading a run, and reading everything in the order of positions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use servo_canon::Digest;
@@ -289,7 +290,7 @@ impl LogStore for PostgresStore {
             params.extend(params![i64::from(limit), self.page_bytes_max()]);
             self.engine_read(READ_LOG, params).await?
         };
-        let events = rows.iter().map(rows::event).collect::<Result<Vec<_>>>()?;
+        let events = rows.iter().map(|row| rows::event(row).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let next = events.last().map_or(after, |event| event.position);
         Ok(LogPage { events, next })
     }

@@ -28,7 +28,7 @@ async fn read_all(store: &PostgresStore, mut after: Position) -> (Vec<StoredEven
         if page.events.is_empty() {
             return (events, after);
         }
-        events.extend(page.events);
+        events.extend(page.events.into_iter().map(Arc::unwrap_or_clone));
     }
 }
 

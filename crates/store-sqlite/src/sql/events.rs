@@ -7,6 +7,8 @@
 pub(crate) mod fixture;
 mod packed;
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId};
@@ -168,7 +170,7 @@ pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32, bytes_max
     let packs = packed::OfLog::after(conn, after.id);
     let events = page(rows, packs, |event| event.position.id, Size { limit, bytes_max })?;
     let next = events.last().map_or(after, |event| event.position);
-    Ok(LogPage { events, next })
+    Ok(LogPage { events: events.into_iter().map(Arc::new).collect(), next })
 }
 
 pub(crate) fn log_head(conn: &Connection) -> Result<Position, Fault> {

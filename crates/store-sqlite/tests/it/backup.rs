@@ -19,7 +19,7 @@ fn whole_log(store: &SqliteStore) -> Vec<StoredEvent> {
             return events;
         }
         after = page.next;
-        events.extend(page.events);
+        events.extend(page.events.into_iter().map(Arc::unwrap_or_clone));
     }
 }
 

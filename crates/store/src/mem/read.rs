@@ -1,6 +1,7 @@
 //! Reading the log and the runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use servo_canon::Digest;
@@ -60,7 +61,8 @@ impl LogStore for MemStore {
         let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
         let mut page = PageBytes::new(self.limits.page_bytes_max);
         let events = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq));
-        let events: Vec<_> = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
+        let events = events.take_while(|event| page.takes(event.payload.len()));
+        let events: Vec<_> = events.map(|event| Arc::new(event.clone())).collect();
         let next = events.last().map_or(after, |event| event.position);
         Ok(LogPage { events, next })
     }

@@ -16,6 +16,7 @@ mod op;
 mod state;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use servo_model::limits::Limits;
@@ -173,7 +174,7 @@ impl Follower {
             }
             for event in read.events {
                 self.places.push(event.position);
-                self.events.push(event);
+                self.events.push(Arc::unwrap_or_clone(event));
             }
         }
         let grows = self.places.windows(2).all(|pair| pair[0] < pair[1]);

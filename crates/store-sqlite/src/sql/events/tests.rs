@@ -67,7 +67,11 @@ fn check_log(filled: &Filled) {
             let read = read_log(conn, from, limit, bytes_max).unwrap();
             let events = page_of(log.iter().filter(|event| event.position.id > after), limit, bytes_max);
             let next = events.last().map_or(from, |event| event.position);
-            assert_eq!(read, LogPage { events, next }, "{after} {limit}");
+            assert_eq!(
+                read,
+                LogPage { events: events.into_iter().map(std::sync::Arc::new).collect(), next },
+                "{after} {limit}"
+            );
         }
         for until in (after..last + 2).chain([u64::MAX]) {
             let between = log.iter().filter(|event| event.position.id > after && event.position.id <= until);

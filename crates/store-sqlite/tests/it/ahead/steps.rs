@@ -277,7 +277,12 @@ pub(super) async fn look(store: &dyn Store, call: &str) -> String {
         "snapshot_at" => {
             said([store.snapshot_at(&scope, &run, u64::MAX).await, store.snapshot_at(&scope, &run, 8).await])
         }
-        "read_log" => said(store.read_log(Position::START, 1_000).await.map(|page| plain(page.events))),
+        "read_log" => said(
+            store
+                .read_log(Position::START, 1_000)
+                .await
+                .map(|page| plain(page.events.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())),
+        ),
         "log_head" => {
             let head = store.log_head().await.unwrap();
             let events = store.read_log(Position::START, 1_000).await.unwrap().events;

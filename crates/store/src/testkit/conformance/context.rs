@@ -91,7 +91,7 @@ impl Context {
             }
             at = read.next;
             let seen_all = read.events.is_empty() && events.len() >= count;
-            events.extend(read.events);
+            events.extend(read.events.into_iter().map(Arc::unwrap_or_clone));
             if seen_all {
                 return events;
             }
