@@ -1,8 +1,9 @@
 //! Folded runs in memory, bounded in bytes. The least recently used go first; a run in use is never dropped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use foldhash::HashMap;
 use servo_model::RunId;
 
 use super::Hot;

@@ -3,9 +3,10 @@
 //! An event is known by its id, which is in the log only if this node's append has put it there. Forgetting one costs the
 //! projector a second look.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashSet;
 use servo_model::EventId;
 
 /// More than the projector is ever behind without being in trouble.

@@ -5,9 +5,9 @@
 //! Its place in the log is a durable cursor, moved after the work of a batch is done: killed at any point it does the
 //! rest of the batch again, and everything it does may be done twice.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::HashMap;
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
 use servo_model::limits::{SNAPSHOT_BYTES_PER_EVENT, SNAPSHOT_EVERY_EVENTS};
@@ -81,7 +81,14 @@ struct Followed {
 
 impl Projector {
     pub fn new(engine: Engine) -> Self {
-        Self { engine, position: None, stored: None, runs: HashMap::new(), passed: HashMap::new(), lagging: None }
+        Self {
+            engine,
+            position: None,
+            stored: None,
+            runs: HashMap::default(),
+            passed: HashMap::default(),
+            lagging: None,
+        }
     }
 
     /// Reads to the end of the log.
