@@ -103,8 +103,11 @@ async fn measure(runtime: &Runtime) -> Result<(), servo_runtime::Error> {
     Ok(())
 }
 
+/// Of one route, by method and code.
+type Places = Vec<(&'static str, u16, Answers)>;
+
 /// Places of answers by their routes; as many as there are routes, methods and codes.
-static PLACES: RwLock<BTreeMap<String, Vec<(&'static str, u16, Answers)>>> = RwLock::new(BTreeMap::new());
+static PLACES: RwLock<BTreeMap<String, Places>> = RwLock::new(BTreeMap::new());
 
 pub(crate) fn request(method: &str, route: &str, status: u16, took: Duration) {
     let method = known_method(method);
