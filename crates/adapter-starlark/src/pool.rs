@@ -52,8 +52,8 @@ struct Idle {
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) child: Child,
-    /// Of a call, for its first moments. Most calls end within them, and of those no more run at once than there are processors
-    /// for: the same few children serve all of them, with what they need in the processors' caches. Whoever takes longer
+    /// Of a call, for its first moments. Most calls end within them, and of those only so many run at once as processors
+    /// have use for: the same few children serve all of them, with what they need in the processors' caches. Whoever takes longer
     /// gives it up, so nobody waits for a program that computes or waits for long.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
     _permit: OwnedSemaphorePermit,

@@ -47,8 +47,7 @@ impl Secrets for NoSecrets {
     }
 }
 
-/// Even one processor has something to do while a call is on its way to it.
-const TURNS_MIN: usize = 2;
+const TURNS_PER_PROCESSOR: usize = 2;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -60,7 +59,8 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     /// Children at the same time, working or idle.
     pub children_max: usize,
-    /// Calls at the same time that have just begun; see `TURN` in the adapter. About as many as there are processors.
+    /// Calls at the same time that have just begun; see `TURN` in the adapter. Two for each processor: while one is computed,
+    /// the other is on its way to a child or back.
     pub turns: usize,
     /// Children that wait without having seen any source, so that a first call is fast.
     pub spare: usize,
@@ -89,7 +89,7 @@ impl Settings {
             args: args.into_iter().collect(),
             env: Vec::new(),
             children_max: 64,
-            turns: std::thread::available_parallelism().map_or(TURNS_MIN, usize::from).max(TURNS_MIN),
+            turns: std::thread::available_parallelism().map_or(1, usize::from) * TURNS_PER_PROCESSOR,
             spare: 1,
             idle: Duration::from_secs(300),
             calls_per_child_max: 10_000,
