@@ -13,8 +13,10 @@ use servo_cli::{Failure, exit};
 use servo_runtime::Tasks;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A third of the processor time of a thread that does not yield, where both want it.
-const NICE: i32 = 5;
+/// How much nicer these threads are than the others: where both want a processor, they get a tenth of a thread's share.
+const NICER: i32 = 10;
+/// The nicest that there is.
+const NICEST: i32 = 19;
 
 pub(crate) struct Background(Option<Runtime>);
 
@@ -22,9 +24,9 @@ impl Background {
     pub(crate) fn start(threads: usize) -> Result<Self, Failure> {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(threads).thread_name("servo-behind").on_thread_start(|| {
-            // Without it these threads are like the others.
-            if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-                tracing::debug!(%error, "threads for runs that nobody waits for do not yield");
+            if let Err(error) = yield_to_others() {
+                // Then these threads are like the others.
+                tracing::warn!(%error, "threads for runs that nobody waits for do not yield to callers");
             }
         });
         let failed = |error| Failure::new(exit::ERROR, format!("the background threads do not start: {error}"));
@@ -40,6 +42,18 @@ impl Background {
             behind.spawn(Inside { runtime: front.clone(), future });
         }))
     }
+}
+
+/// Of this thread alone, which only Linux knows.
+#[cfg(target_os = "linux")]
+fn yield_to_others() -> rustix::io::Result<()> {
+    let own = rustix::process::getpriority_process(None)?;
+    rustix::process::setpriority_process(None, (own + NICER).min(NICEST))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn yield_to_others() -> std::io::Result<()> {
+    Ok(())
 }
 
 impl Drop for Background {

@@ -72,7 +72,7 @@ pub(crate) async fn run(
     let tls = load_tls(&config)?;
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
     let bus = bus(&config.bus).await?;
-    let background = Background::start(crate::workers())?;
+    let background = Background::start((crate::workers() / 2).max(1))?;
     let tasks = background.tasks();
     let ids = Ids::from_os();
     let telemetry = telemetry::start(&config.telemetry, &ids, &tasks)?;

@@ -39,6 +39,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
         client_context: None,
         trace: None,
         run_id: RunId::parse("inv_1")?,
+        is_awaited: true,
     })
 }
 

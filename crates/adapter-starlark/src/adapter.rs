@@ -23,8 +23,6 @@ use crate::settings::Parts;
 pub const LANGUAGE: &str = "starlark";
 /// A fraction of a core for a short time is still enough to load a source.
 const CPU_MS_MIN: u64 = 100;
-/// How long a call has its turn; most are over by then.
-const TURN: Duration = Duration::from_millis(2);
 /// How long a check waits for a child while all of them work.
 const CHECK_WAIT: Duration = Duration::from_secs(10);
 
@@ -119,7 +117,7 @@ impl Starlark {
         let key = (call.tenant.clone(), Digest::of(code.source.as_bytes()));
         let asked = tokio::time::Instant::now();
         // A place in the line is not the program's time, which begins with the child.
-        let lease = match tokio::time::timeout(call.timeout, self.pool.take(&key)).await {
+        let lease = match tokio::time::timeout(call.timeout, self.pool.take(&key, call.is_awaited)).await {
             Ok(Ok(lease)) => Ok(lease),
             Ok(Err(error)) => Err(failure::crashed(format!("no child could be started: {error}"))),
             Err(_) => Err(failure::busy(self.parts.settings.children_max)),
@@ -150,9 +148,11 @@ impl Starlark {
         lease.child.limit(code.memory_mb, cpu_ms).map_err(cannot)?;
         let talk = (call, code);
         let mut conversation = Conversation::new(&self.parts, &self.egress, self.service.get(), talk, cpu_ms);
-        match within_turn(&mut lease, &mut conversation, deadline).await {
+        conversation.turn = lease.turn.take();
+        match tokio::time::timeout_at(deadline, conversation.run(&mut lease.child)).await {
             Ok(Ok((outcome, body))) => {
                 let usage = usage_of(lease.child.usage);
+                lease.turn = conversation.turn.take();
                 if !matches!(outcome, Outcome::Panicked { .. }) {
                     self.pool.give_back(key, lease, code.memory_mb);
                 }
@@ -160,6 +160,7 @@ impl Starlark {
             }
             Ok(Err(Broken::Ours(failure))) => Err(failure),
             Ok(Err(Broken::Child(error))) => {
+                conversation.turn = None;
                 let ended = lease.child.end().await;
                 let Some(limit) = failure::limit_of(&ended, code.memory_mb, cpu_ms) else {
                     tracing::warn!(%error, ?ended, function = call.function, "a Starlark child ended unexpectedly");
@@ -186,21 +187,6 @@ impl Starlark {
             }
         }
     }
-}
-
-/// The whole conversation, or an error at the deadline. Its turn is over before, if it takes long.
-async fn within_turn(
-    Lease { child, turn, .. }: &mut Lease,
-    conversation: &mut Conversation<'_>,
-    deadline: tokio::time::Instant,
-) -> Result<Result<(Outcome, Vec<u8>), Broken>, tokio::time::error::Elapsed> {
-    let mut talk = std::pin::pin!(conversation.run(child));
-    let turn_ends = tokio::time::Instant::now() + TURN;
-    if let Ok(ended) = tokio::time::timeout_at(turn_ends.min(deadline), talk.as_mut()).await {
-        return Ok(ended);
-    }
-    *turn = None;
-    tokio::time::timeout_at(deadline, talk).await
 }
 
 const SIMPLER: &str = "write a shorter and flatter source, and compute inside main";

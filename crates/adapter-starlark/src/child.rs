@@ -104,7 +104,10 @@ impl Child {
                      tell its allocator to reserve none"
                 )));
             }
-            Ok(Ok((FromChild::Ready { vm_bytes, .. }, _))) => child.vm_bytes = vm_bytes,
+            Ok(Ok((FromChild::Ready { vm_bytes, cpu_us, .. }, _))) => {
+                child.vm_bytes = vm_bytes;
+                child.usage.cpu_total_us = cpu_us;
+            }
             Ok(Ok(_)) => return Err(io::Error::other("a child began with something else than that it is ready")),
             Ok(Err(_)) => {
                 let ended = child.end().await;

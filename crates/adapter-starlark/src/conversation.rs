@@ -14,6 +14,7 @@ use servo_model::function::Code;
 use servo_model::limits::{LINE_BYTES_MAX, clip};
 use servo_model::operation::{ErrorObject, OperationUpdate};
 use servo_wire::lambda::{ANSWER_BYTES_MAX, CheckpointRequest, ErrorName, INVALID_TOKEN, Operation, Seconds};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::child::Child;
 use crate::egress::Egress;
@@ -21,6 +22,8 @@ use crate::protocol::{CallHead, FromChild, HttpHead, Outcome, ToChild};
 use crate::settings::Parts;
 use crate::{failure, tasks};
 
+/// How long a call has its turn; most are over by then.
+const TURN: Duration = Duration::from_millis(2);
 const CHECKPOINT_ATTEMPTS: u32 = 5;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(100);
 /// Pages of one state. At a page of a hundred operations this is more than an execution may have.
@@ -68,6 +71,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) call: &'a HandlerCall,
     pub(crate) code: &'a Code,
     pub(crate) cpu_ms: u64,
+    /// Until it is over, or the child waits for something else than a processor.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
     /// Of a durable call.
     arn: String,
     token: String,
@@ -98,7 +103,7 @@ impl<'a> Conversation<'a> {
         cpu_ms: u64,
     ) -> Self {
         let (arn, token, held) = (String::new(), String::new(), Held::default());
-        Self { parts, egress, service, call, code, cpu_ms, arn, token, held, logged: 0 }
+        Self { parts, egress, service, call, code, cpu_ms, turn: None, arn, token, held, logged: 0 }
     }
 
     pub(crate) async fn run(&mut self, child: &mut Child) -> Result<(Outcome, Vec<u8>), Broken> {
@@ -112,8 +117,15 @@ impl<'a> Conversation<'a> {
             let seed = format!("{}/{}/{}", self.call.run_id, self.call.request_id, (self.parts.now)().as_millis());
             child.send(&ToChild::Call(Box::new(self.head(seed, false))), self.call.payload.as_bytes()).await?;
         }
+        let turn_ends = tokio::time::Instant::now() + TURN;
         loop {
+            if self.turn.is_some() && tokio::time::timeout_at(turn_ends, child.has_more()).await.is_err() {
+                self.turn = None;
+            }
             let (head, body) = child.receive().await?;
+            if matches!(head, FromChild::Http(_) | FromChild::Checkpoint) {
+                self.turn = None;
+            }
             match head {
                 FromChild::Log => self.log(&body),
                 FromChild::Now => {

@@ -2,7 +2,7 @@
 //!
 //! Starlark in process is no sandbox: small sources take gigabytes or abort the parser. So sources are parsed and run only
 //! in children, one call at a time, each with limits of its own; what a child does wrong ends its own call and names the
-//! limit. Children are pooled by tenant and source, and keep nothing between calls but the parsed source.
+//! limit. Children are pooled by tenant and source, and keep nothing between calls but the parsed source (and the block that each takes as its stack).
 //!
 //! Nothing is decided here about runs: a call brings an answer or says how it failed. Children need Linux; elsewhere the
 //! crate compiles and every call says so.

@@ -25,8 +25,9 @@ pub(crate) struct Pool {
     spawner: Spawner,
     /// One for each child that works.
     working: Arc<Semaphore>,
-    /// One for each child that has just begun: see [`Lease::turn`].
-    turns: Arc<Semaphore>,
+    /// One for each call that has just begun: see [`Lease::turn`]. Those that a caller waits for have their own.
+    awaited: Arc<Semaphore>,
+    others: Arc<Semaphore>,
     alive: Arc<AtomicUsize>,
     kept: Mutex<Kept>,
     /// For tasks that must not keep the pool alive.
@@ -63,12 +64,14 @@ impl Pool {
     pub(crate) fn new(settings: Settings) -> io::Result<Arc<Self>> {
         let spawner = Spawner::start(&settings)?;
         let working = Arc::new(Semaphore::new(settings.children_max.max(1)));
-        let turns = Arc::new(Semaphore::new(settings.turns.max(1)));
+        let turns = || Arc::new(Semaphore::new(settings.turns.max(1)));
+        let (awaited, others) = (turns(), turns());
         Ok(Arc::new_cyclic(|own| Self {
             settings,
             spawner,
             working,
-            turns,
+            awaited,
+            others,
             alive: Arc::default(),
             kept: Mutex::default(),
             own: own.clone(),
@@ -76,15 +79,17 @@ impl Pool {
     }
 
     /// A child for a call. Waits while all of them work.
-    pub(crate) async fn take(&self, key: &Key) -> io::Result<Lease> {
+    pub(crate) async fn take(&self, key: &Key, is_awaited: bool) -> io::Result<Lease> {
         let permit = self.working.clone().acquire_owned().await.map_err(io::Error::other)?;
-        let turn = Some(self.turns.clone().acquire_owned().await.map_err(io::Error::other)?);
+        let turns = if is_awaited { &self.awaited } else { &self.others };
+        let turn = turns.clone().acquire_owned().await.map_err(io::Error::other)?;
         let warm = self.lock().take(key);
         if let Some(child) = warm {
-            return Ok(Lease { child, turn, _permit: permit });
+            return Ok(Lease { child, turn: Some(turn), _permit: permit });
         }
-        let lease = self.fresh(permit).await?;
-        Ok(Lease { turn, ..lease })
+        // Starting a process takes longer than a turn.
+        drop(turn);
+        self.fresh(permit).await
     }
 
     /// A child that has seen nothing.

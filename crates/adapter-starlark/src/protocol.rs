@@ -70,6 +70,8 @@ pub(crate) enum FromChild {
         vm_bytes: u64,
         /// Of these, what can be written to and is not in use, but for the stack.
         store_bytes: u64,
+        /// What it took of the processor to get there, which is no call's.
+        cpu_us: u64,
     },
     Checked {
         issues: Vec<crate::SourceIssue>,

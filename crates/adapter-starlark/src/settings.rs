@@ -59,7 +59,7 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     /// Children at the same time, working or idle.
     pub children_max: usize,
-    /// Calls at the same time that have just begun; see `TURN` in the adapter. Two for each processor: while one is computed,
+    /// Calls at the same time that have just begun; see `TURN` in the conversation. Two for each processor: while one is computed,
     /// the other is on its way to a child or back.
     pub turns: usize,
     /// Children that wait without having seen any source, so that a first call is fast.

@@ -29,6 +29,8 @@ pub struct HandlerCall {
     pub client_context: Option<String>,
     pub trace: Option<String>,
     pub run_id: servo_model::RunId,
+    /// Whether a caller waits for the run. Others must not be in its way.
+    pub is_awaited: bool,
 }
 
 /// How an invocation went wrong.

@@ -227,6 +227,11 @@ impl Engine {
         self.inner.endings.listen(run_id)
     }
 
+    /// Whether a caller on this node waits for the run.
+    pub(crate) fn is_listened_for(&self, run_id: &RunId) -> bool {
+        self.inner.endings.has_listener(run_id)
+    }
+
     /// Forgets runs that have ended, after retention has removed some.
     pub(crate) fn forget_ended(&self) {
         self.inner.cache.remove_ended();

@@ -101,6 +101,7 @@ pub(crate) fn call(reach: Reach, request_id: &str, payload: &str) -> HandlerCall
         client_context: None,
         trace: None,
         run_id: RunId::parse(&format!("run_{request_id}")).unwrap(),
+        is_awaited: true,
     }
 }
 

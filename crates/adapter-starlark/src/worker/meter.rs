@@ -36,6 +36,14 @@ struct Memory {
     vm_bytes: u64,
 }
 
+impl Memory {
+    /// By the lines of `/proc/self/status`.
+    fn of(status: &str) -> Self {
+        let number = |name: &str| number(status, name);
+        Self { resident_kb: number("VmRSS:"), peak_kb: number("VmHWM:"), vm_bytes: number("VmSize:") * 1024 }
+    }
+}
+
 impl Meter {
     pub(crate) fn open() -> io::Result<Self> {
         let status = File::open("/proc/self/status")?;
@@ -50,9 +58,10 @@ impl Meter {
     pub(crate) fn ready(&mut self) -> FromChild {
         self.last = used();
         let status = self.read();
+        self.memory = Memory::of(&status);
         let bytes = |name: &str| number(&status, name) * 1024;
         let store_bytes = bytes("VmData:").saturating_sub(bytes("RssAnon:")).saturating_sub(STACK_MB * 1024 * 1024);
-        FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes }
+        FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes, cpu_us: self.last.cpu_us }
     }
 
     /// Counts from the end of the last call, and ends the process by SIGPROF after `cpu_ms` of CPU time.
@@ -68,17 +77,15 @@ impl Meter {
     pub(crate) fn stop(&mut self) -> ChildUsage {
         let now = used();
         let cpu_us = now.cpu_us.saturating_sub(self.last.cpu_us);
-        // The next call sets it anew, and between calls no time is used; but what is left must do for that.
+        // The next call sets it anew. What is left must do for sending this answer and reading that call.
         if cpu_us / 500 >= self.cpu_ms {
             set_timer(0);
         }
-        if now.faults == self.last.faults {
+        // Where nobody counts faults, none says nothing.
+        if now.faults == self.last.faults && now.faults > 0 {
             self.memory.peak_kb = self.memory.resident_kb;
         } else {
-            let status = self.read();
-            let number = |name: &str| number(&status, name);
-            self.memory =
-                Memory { resident_kb: number("VmRSS:"), peak_kb: number("VmHWM:"), vm_bytes: number("VmSize:") * 1024 };
+            self.memory = Memory::of(&self.read());
             let megabytes = |kb: u64| kb.div_ceil(1_024);
             self.resets_peak = megabytes(self.memory.peak_kb) > megabytes(self.memory.resident_kb);
         }

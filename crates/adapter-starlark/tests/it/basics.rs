@@ -218,16 +218,21 @@ async fn a_call_is_charged_for_itself_alone() {
     let world = World::new();
     let source = "def main(ctx, input):\n    return len('a' * input)\n";
     let mut used = Vec::new();
-    // All in one child: small, small again, large, and two more that meet what the large one has left.
+    // All in one child, which grows too little to be replaced: small, small again, large, and two that meet what that has left.
     for length in ["1", "1", "20000000", "1", "1"] {
         let usage = world.call(source, length).await.unwrap().usage;
         used.push((usage.cpu_ms.unwrap(), usage.memory_mb.unwrap()));
     }
-    let [first, second, large, third, fourth] = used[..] else { panic!("{used:?}") };
-    // What the child has used to start is no call's.
-    assert!(first.0 <= second.0 + 3, "{used:?}");
+    let [_, second, large, third, fourth] = used[..] else { panic!("{used:?}") };
     assert!(large.1 >= second.1 + 15, "{used:?}");
     assert!(third.1 <= second.1 + 5 && fourth.1 <= second.1 + 5, "{used:?}");
+    // What a child has used to start is no call's. A busy machine may disturb some of them.
+    let mut first = u32::MAX;
+    for number in 0..5 {
+        let source = format!("def main(ctx, input):\n    return {number}\n");
+        first = first.min(world.call(&source, "1").await.unwrap().usage.cpu_ms.unwrap());
+    }
+    assert!(first <= second.0 + 3, "{first} {used:?}");
 }
 
 #[tokio::test]

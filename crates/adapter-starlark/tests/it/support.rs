@@ -121,5 +121,6 @@ pub(crate) fn call_of(code: Code, durable: bool, payload: &str) -> HandlerCall {
         client_context: None,
         trace: None,
         run_id: RunId::parse("inv_1").unwrap(),
+        is_awaited: true,
     }
 }

@@ -34,6 +34,10 @@ impl Endings {
         Listener { endings: self.clone(), run_id: run_id.clone(), bell: bell.clone() }
     }
 
+    pub(super) fn has_listener(&self, run_id: &RunId) -> bool {
+        self.lock().contains_key(run_id)
+    }
+
     pub(super) fn tell(&self, run_id: &RunId) {
         if let Some((_, bell)) = self.lock().get(run_id) {
             bell.notify_waiters();

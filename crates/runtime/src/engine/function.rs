@@ -76,7 +76,7 @@ impl Engine {
     ) -> Result<(RunId, bool), Error> {
         let digest = start.request_digest;
         let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
-        let (function, is_awaited) = (start.start.function.clone(), start.start.synchronous);
+        let function = start.start.function.clone();
         let command = Command::StartExecution(Box::new(start));
         let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, BY);
         order.request_key = request_key;
@@ -91,7 +91,7 @@ impl Engine {
         starting.first = Some(first);
         // Apart from the caller: if it goes away, what is recorded is still begun.
         let (answer, answered) = oneshot::channel();
-        let (engine, further) = (self.clone(), tasks.clone());
+        let engine = self.clone();
         tasks.spawn("start", async move {
             let begun = match engine.record_start(starting).await {
                 Ok((started, begun)) => {
@@ -103,10 +103,8 @@ impl Engine {
                     None
                 }
             };
-            match begun {
-                Some(begun) if is_awaited => begun.run().await,
-                Some(begun) => further.spawn_behind("attempt", begun.run()),
-                None => {}
+            if let Some(begun) = begun {
+                begun.run().await;
             }
         });
         answered.await.unwrap_or(Err(Error::ShuttingDown))

@@ -52,6 +52,7 @@ pub(crate) struct Reserved {
     slot: Slot,
     place: Place,
     fence: Fence,
+    is_awaited: bool,
 }
 
 /// The first invocation of a run, while it is being recorded. Whoever records it says how that went.
@@ -84,7 +85,7 @@ impl Direct {
         let tenant = &start.context.tenant_id;
         let slot = open.slots.occupy(tenant)?;
         let place = open.workshop.concurrency.begin(tenant, &start.start.function, start.start.max_concurrent)?;
-        Some(Reserved { open, slot, place, fence })
+        Some(Reserved { open, slot, place, fence, is_awaited: start.start.synchronous })
     }
 }
 
@@ -122,7 +123,7 @@ impl Reserved {
 
     /// The invocation to record behind the run's start. `None` if the dispatch is in flight, which a new one never is.
     pub(crate) fn first(self, run_id: &RunId, tenant: &TenantId, function: &str) -> Option<(First, Command)> {
-        let Self { open, slot, place, fence } = self;
+        let Self { open, slot, place, fence, is_awaited } = self;
         let Workshop { executions, authority, handlers, .. } = open.workshop.clone();
         let engine = executions.engine().clone();
         let now = engine.now();
@@ -141,7 +142,8 @@ impl Reserved {
             changed_at: now,
         };
         let registered = engine.in_flight().register(&row.request_id, run_id, now)?;
-        let invocation = Invocation { executions, authority, handlers, row, invocation: 1, fence, registered };
+        let invocation =
+            Invocation { executions, authority, handlers, row, invocation: 1, fence, registered, is_awaited };
         let request_id = invocation.request_id();
         let invoke = ExecutionCommand::Invoke { invocation: 1, request_id: request_id.clone() };
         let first = First { tasks: open.tasks, invocation, request_id, held: (slot, place) };
@@ -186,9 +188,14 @@ impl First {
 }
 
 impl Begun {
-    /// Calls the handler and records its answer.
+    /// Calls the handler and records its answer, here if a caller waits for it.
     pub(crate) async fn run(self) {
-        self.first.run(self.prepared).await;
+        let Self { first, prepared } = self;
+        if first.invocation.is_awaited {
+            return first.run(prepared).await;
+        }
+        let tasks = first.tasks.clone();
+        tasks.spawn_behind("attempt", first.run(prepared));
     }
 }
 

@@ -48,8 +48,8 @@ struct Handed {
 struct Function {
     /// How many may run at the same time.
     max_concurrent: Option<u32>,
-    /// Whether a caller waits for the run.
-    is_awaited: bool,
+    /// Whether it was started by a caller who waits.
+    synchronous: bool,
 }
 
 impl Workshop {
@@ -70,14 +70,17 @@ impl Workshop {
             _ => None,
         };
         match (step, function) {
-            (Some((HANDLER, invocation)), Some(Function { max_concurrent, is_awaited })) => {
+            (Some((HANDLER, invocation)), Some(Function { max_concurrent, synchronous })) => {
                 // A function that has all it may have leaves its dispatches where they are, and the slots to others.
                 let Some(mut place) = place else { return };
                 if !place.enter(max_concurrent) {
                     return;
                 }
                 let Self { executions, authority, handlers, .. } = self;
-                let work = Invocation { executions, authority, handlers, row, invocation, fence, registered };
+                // Who has begun the run may not listen yet, and may have been answered when it came to wait for something.
+                let is_awaited = (synchronous && invocation == 1) || engine.is_listened_for(&row.run_id);
+                let work =
+                    Invocation { executions, authority, handlers, row, invocation, fence, registered, is_awaited };
                 let work = async move {
                     invocation::run(work).await;
                     drop(slot);
@@ -106,7 +109,7 @@ impl Workshop {
 async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Function>, Error> {
     let look = |state: &RunState| {
         let start = &state.execution.as_ref()?.head.start;
-        Some(Function { max_concurrent: start.max_concurrent, is_awaited: start.synchronous })
+        Some(Function { max_concurrent: start.max_concurrent, synchronous: start.synchronous })
     };
     // It came with the run's start and stays, so that a state which is not the newest will do.
     if let Some(Some(function)) = engine.remembered(&Scope::System, &row.run_id, look).await {

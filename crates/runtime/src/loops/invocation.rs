@@ -45,6 +45,8 @@ pub(crate) struct Invocation {
     pub invocation: u32,
     pub fence: Fence,
     pub registered: Registered,
+    /// Whether a caller waits for the run.
+    pub is_awaited: bool,
 }
 
 /// What the recorded invocation is to be called with.
@@ -296,6 +298,7 @@ impl Invocation {
             client_context,
             trace,
             run_id: self.row.run_id.clone(),
+            is_awaited: self.is_awaited,
         };
         let keeps_time = self.handlers.keeps_time(&call.spec.reach);
         let work = AssertUnwindSafe(self.handlers.call(call)).catch_unwind();
