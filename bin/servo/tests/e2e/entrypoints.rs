@@ -317,3 +317,44 @@ async fn the_step_that_a_run_hangs_in_is_named() {
         platform.post(&format!("/invocations/{}:control", id(&run)), &json!({"action": "cancel"})).await;
     assert_eq!((status, &answer["status"]), (200, &json!("canceled")), "{answer}");
 }
+
+/// The threads of a process that have a name: how nice each is, and how often it has gone to sleep.
+fn threads(pid: u32, name: &str) -> Vec<(i64, u64)> {
+    let folder = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process has threads");
+    let one = |path: std::path::PathBuf| {
+        let read = |what: &str| std::fs::read_to_string(path.join(what)).ok();
+        if read("comm")?.trim() != name {
+            return None;
+        }
+        let (stat, status) = (read("stat")?, read("status")?);
+        // The 19th field; the name before the others may hold anything.
+        let nice = stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()?;
+        let slept = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        Some((nice, slept.trim().parse().ok()?))
+    };
+    folder.flatten().filter_map(|entry| one(entry.path())).collect()
+}
+
+/// A run that nobody waits for is done by threads that yield to the others, one that somebody waits for is not.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_waits_for_is_done_by_threads_that_yield() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let platform = Platform::of(&servo);
+    let address = platform.deploy(&definition(FUNCTION, "quick", "def main(ctx, input):\n  return {}\n")).await;
+    let slept = || threads(servo.pid(), "servo-behind").iter().map(|(_, slept)| slept).sum::<u64>();
+    let front = threads(servo.pid(), "tokio-rt-worker").iter().map(|(nice, _)| *nice).min().expect("threads");
+    for (nice, _) in threads(servo.pid(), "servo-behind") {
+        assert_eq!(nice, (front + 10).min(19));
+    }
+    let before = slept();
+    for _ in 0..5 {
+        let record = platform.start(&address, "sync", json!({})).await;
+        assert_eq!(record["status"], "succeeded", "{record}");
+    }
+    assert_eq!(slept(), before, "callers waited for a thread that yields");
+    let record = platform.start(&address, "async", json!({})).await;
+    platform.until(id(&record), "succeeded").await;
+    assert!(slept() > before, "nothing was done behind");
+}
