@@ -86,6 +86,12 @@ pub(crate) async fn rate(servo: &Servo, many: usize, seconds: f64) -> Result<f64
     Ok(lanes(servo, many, seconds).await?.0)
 }
 
+/// One workflow of ten steps after the other: the median time of a step, in microseconds.
+pub(crate) async fn step_p50(servo: &Servo, seconds: f64) -> Result<f64> {
+    let (_, times) = lanes(servo, 1, seconds).await?;
+    Ok(median(&times) / STEPS as f64)
+}
+
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let seconds = args.seconds;
