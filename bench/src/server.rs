@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::Args;
+use crate::compare::process::resident_mb;
 
 /// When a start that does not take up its work is given up.
 const HAND_OUT_PATIENCE: Duration = Duration::from_secs(300);
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
     let (mut idle, _, ready_empty) = start(&servo, dir.path())?;
     std::thread::sleep(Duration::from_secs(5));
-    let idle_mb = resident_mb(&idle)?;
+    let idle_mb = resident_mb(idle.id())?;
     stop(&mut idle)?;
 
     let dir = tempfile::tempdir_in(&args.dir)?;
@@ -90,13 +91,6 @@ fn stop(child: &mut Child) -> Result<()> {
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
     child.wait()?;
     Ok(())
-}
-
-fn resident_mb(child: &Child) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kb: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
-    Ok(kb / 1024.0)
 }
 
 /// How long a server that was just started takes until it has handed out so many steps.

@@ -70,9 +70,7 @@ impl Process {
 
     /// Megabytes that are in memory, of it alone.
     pub(crate) fn resident_mb(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        Ok(line.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1_024.0)
+        resident_mb(self.id())
     }
 
     /// Without warning, as a power cut or the OOM killer would.
@@ -103,6 +101,13 @@ impl Drop for Process {
             let _ = self.kill();
         }
     }
+}
+
+/// Megabytes of a process that are in memory.
+pub(crate) fn resident_mb(id: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1_024.0)
 }
 
 /// All processes by id, each with its parent and its ticks.

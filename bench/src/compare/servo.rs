@@ -12,10 +12,15 @@ use super::load::{Call, NUMBER, ask};
 use super::process::{Process, free_address};
 use super::subject::{Calls, Kind, Subject};
 
-pub(crate) async fn start(dir: &Path) -> Result<Subject> {
+pub(super) async fn start(dir: &Path) -> Result<Subject> {
+    start_with(dir, &[]).await
+}
+
+/// With variables of its own, which change what is measured.
+pub(crate) async fn start_with(dir: &Path, variables: &[(&str, &str)]) -> Result<Subject> {
     let dir = tempfile::tempdir_in(dir)?;
     let address = free_address()?;
-    let server = server(address, dir.path())?;
+    let server = server_with(address, dir.path(), variables)?;
     let mut handler = Command::new(std::env::current_exe()?);
     let handler =
         Process::start(handler.arg("handler").arg(format!("http://{address}")), &dir.path().join("handler.log"))?;
@@ -85,6 +90,10 @@ pub(crate) fn wait_send() -> Call {
 
 /// The server, once it says that it is ready.
 pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
+    server_with(address, dir, &[])
+}
+
+fn server_with(address: SocketAddr, dir: &Path, variables: &[(&str, &str)]) -> Result<Process> {
     let program = std::env::current_exe()?.with_file_name("servo");
     let mut command = Command::new(program);
     let scripts = dir.join("scripts");
@@ -93,8 +102,7 @@ pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
     let port = address.port().to_string();
     command.args(["dev", "--quiet", "--no-open", "--ready-json", "--no-sample", "--port", &port]);
     command.arg("--entrypoints").arg(scripts);
-    // More than the default, so that nothing of what is measured waits to be admitted.
-    command.env("SERVO__RUNTIME__OVERLOAD__DEFAULT__ACTIVE_RUNS_MAX", "1000000");
+    command.envs(variables.iter().copied());
     let server = Process::start(command.arg("--data-dir").arg(dir.join("data")), &dir.join("server.log"))?;
     server.line()?;
     Ok(server)
