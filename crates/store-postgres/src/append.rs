@@ -113,7 +113,7 @@ async fn alone(core: &Core, append: &Append) -> Result<Appended> {
 /// them, which tells its writer no less: ids are chosen anew.
 fn hidden(append: &Append, failure: &Failure) -> Option<Error> {
     let new = || append.streams.iter().filter(|stream| stream.expected == Expected::New);
-    let dispatches = || append.streams.iter().flat_map(|stream| &stream.dispatches).map(judge::request_id);
+    let dispatches = || append.streams.iter().flat_map(|stream| &stream.dispatches).map(DispatchChange::request_id);
     match failure.constraint()? {
         "runs_pkey" => new().next().map(|stream| Error::RunExists { run_id: stream.run_id.clone() }),
         "dispatches_pkey" => dispatches().next().map(|id| Error::DispatchNotFound { request_id: id.to_owned() }),

@@ -5,7 +5,7 @@
 pub(crate) mod change;
 pub(crate) mod codec;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

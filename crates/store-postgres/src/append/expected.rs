@@ -10,7 +10,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::QueueChange;
 use servo_store::{Append, Appended, AuthorityRow, DispatchChange, DispatchRow, Expected, Result, StreamAppend};
 
-use super::judge::{RunView, World, request_id};
+use super::judge::{RunView, World};
 use super::load;
 use super::writes::Writes;
 use crate::error::{Phase, corrupt};
@@ -160,7 +160,7 @@ impl<'a> Assumed<'a> {
                 self.world.runs.insert(stream.run_id.clone(), view);
             }
             for change in moves(stream) {
-                self.world.dispatches.insert(request_id(change).to_owned(), unmoved(stream, change));
+                self.world.dispatches.insert(change.request_id().to_owned(), unmoved(stream, change));
             }
         }
         // What is refused on these grounds may still be right on others.
@@ -171,9 +171,9 @@ impl<'a> Assumed<'a> {
             if let Expected::Seq(head) = stream.expected {
                 self.conditions.heads.insert(&stream.run_id, (&stream.tenant, head));
             }
-            self.before.extend(moves(stream).map(|change| (request_id(change), state_before(change))));
+            self.before.extend(moves(stream).map(|change| (change.request_id(), state_before(change))));
             let withdrawn = stream.dispatches.iter().filter(|change| is_withdrawn(change));
-            self.withdrawn.extend(withdrawn.map(|change| (request_id(change), &stream.tenant)));
+            self.withdrawn.extend(withdrawn.map(|change| (change.request_id(), &stream.tenant)));
         }
     }
 }
@@ -199,7 +199,7 @@ fn is_plain_stream(stream: &StreamAppend) -> bool {
 fn has_plain_dispatches(stream: &StreamAppend) -> bool {
     let mut seen = BTreeMap::new();
     stream.dispatches.iter().all(|change| {
-        let earlier = seen.insert(request_id(change), change);
+        let earlier = seen.insert(change.request_id(), change);
         match change {
             DispatchChange::Queue { .. }
             | DispatchChange::Deliver { .. }
@@ -222,8 +222,9 @@ fn is_withdrawn(change: &DispatchChange) -> bool {
 
 /// Changes of dispatches that must be there already.
 fn moves(stream: &StreamAppend) -> impl Iterator<Item = &DispatchChange> {
-    let queued: BTreeSet<_> = stream.dispatches.iter().filter(|change| is_queued(change)).map(request_id).collect();
-    let moved = move |change: &&DispatchChange| !is_withdrawn(change) && !queued.contains(request_id(change));
+    let queued: BTreeSet<_> =
+        stream.dispatches.iter().filter(|change| is_queued(change)).map(DispatchChange::request_id).collect();
+    let moved = move |change: &&DispatchChange| !is_withdrawn(change) && !queued.contains(change.request_id());
     stream.dispatches.iter().filter(moved)
 }
 
@@ -234,7 +235,7 @@ fn state_before(change: &DispatchChange) -> DispatchState {
 /// A dispatch as it must be before it is moved. Nothing of it is written but the move.
 fn unmoved(stream: &StreamAppend, change: &DispatchChange) -> DispatchRow {
     DispatchRow {
-        request_id: request_id(change).to_owned(),
+        request_id: change.request_id().to_owned(),
         run_id: stream.run_id.clone(),
         tenant: stream.tenant.clone(),
         target: String::new(),

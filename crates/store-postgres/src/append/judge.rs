@@ -176,7 +176,7 @@ impl World {
         change: &'a DispatchChange,
         writes: &mut Writes<'a>,
     ) -> Result<()> {
-        let id = request_id(change);
+        let id = change.request_id();
         let known = self.dispatches.get(id);
         // Another tenant's dispatch is not there to be moved; the system stream carries the operator's word on any.
         let row = known.filter(|row| row.tenant == stream.tenant || stream.run_id.is_system());
@@ -235,7 +235,7 @@ impl World {
 
     fn before(&self, append: &Append) -> Before {
         let runs = append.streams.iter().map(|stream| &stream.run_id);
-        let ids = append.streams.iter().flat_map(|stream| &stream.dispatches).map(request_id);
+        let ids = append.streams.iter().flat_map(|stream| &stream.dispatches).map(DispatchChange::request_id);
         let new = append.streams.iter().filter(|stream| stream.expected == Expected::New);
         let slots = new.filter_map(|stream| Some((stream.tenant.clone(), stream.row.as_ref()?.request_key?)));
         Before {
@@ -306,15 +306,4 @@ fn moved(row: Option<&DispatchRow>, id: &str, to: DispatchState, now: Timestamp)
         return Err(Error::DispatchMove { request_id: id.to_owned(), from: row.state, to });
     }
     Ok(DispatchRow { state: to, changed_at: now, ..row.clone() })
-}
-
-pub(super) fn request_id(change: &DispatchChange) -> &str {
-    match change {
-        DispatchChange::Queue { request_id, .. }
-        | DispatchChange::Notify { request_id, .. }
-        | DispatchChange::Deliver { request_id }
-        | DispatchChange::Fail { request_id, .. }
-        | DispatchChange::Adopt { request_id, .. }
-        | DispatchChange::Withdraw { request_id } => request_id,
-    }
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::log::{EventOutcome, QueueChange};
-use servo_store::{Append, Expected, Result, StreamAppend};
+use servo_store::{Append, DispatchChange, Expected, Result, StreamAppend};
 
-use super::judge::{RunView, World, request_id};
+use super::judge::{RunView, World};
 use crate::pipeline::{Answer, Pipeline, params};
 use crate::rows;
 use crate::sql::{self, lease, lock};
@@ -117,7 +117,9 @@ impl<'a> Wanted<'a> {
                 .collect(),
             requests: new().filter_map(|stream| Some((&stream.tenant, stream.row.as_ref()?.request_key?))).collect(),
             queue: unique(streams().filter(|stream| asks_lease(stream)).map(|stream| stream.run_id.as_str()).collect()),
-            dispatches: unique(streams().flat_map(|stream| &stream.dispatches).map(request_id).collect()),
+            dispatches: unique(
+                streams().flat_map(|stream| &stream.dispatches).map(DispatchChange::request_id).collect(),
+            ),
         }
     }
 }

@@ -2,4 +2,4 @@
 
 mod absorb;
 mod codec;
-mod samples;
+pub(crate) mod samples;

@@ -3,30 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use servo_store::testkit::fixtures;
 
 use super::*;
-
-fn names() -> (RunId, TenantId) {
-    (fixtures::run_id("run"), fixtures::tenant("acme"))
-}
-
-fn event(seq: u64, position: u64) -> StoredEvent {
-    let (run_id, tenant) = names();
-    StoredEvent {
-        position: Position::of_id(position),
-        run_id,
-        tenant,
-        run_seq: seq,
-        event_id: EventId::from_u128(u128::from(seq)),
-        event_type: "test.noted".to_owned(),
-        idempotency_key: Digest::of(&seq.to_be_bytes()),
-        emitted_at: Timestamp::from_millis(1_000),
-        emitted_by: "testkit".to_owned(),
-        occurred_at: None,
-        payload: "{}".to_owned(),
-    }
-}
+use crate::ahead::tests::samples::{event, names};
 
 fn decoded(first_seq: u64, bytes: &[u8]) -> Result<Vec<StoredEvent>, Damage> {
     let (run_id, tenant) = names();

@@ -10,7 +10,7 @@ use servo_model::execution::HANDLER;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::ExecutionStatus;
 use servo_model::{RunId, StepId};
-use servo_runtime::executions::StartFunction;
+use servo_runtime::executions::{Resolved, StartFunction};
 use servo_sim::Node;
 use servo_sim::faults::{Call, Fate, Fault, FaultPlan, NthFails};
 use servo_store::dispatch::DispatchStep;
@@ -60,6 +60,20 @@ fn quiet(seed: u64, slots: usize) -> (World, Scripted, Node) {
     // The dispatcher has looked, and has found nothing.
     world.pass(Duration::from_secs(1));
     (world, functions, node)
+}
+
+fn call(function: Resolved, synchronous: bool) -> StartFunction {
+    StartFunction {
+        tenant: tenant(),
+        subject: "test".to_owned(),
+        function,
+        name: None,
+        input: None,
+        tenant_id: None,
+        client_context: None,
+        trace: None,
+        synchronous,
+    }
 }
 
 const STARTED: [&str; 5] = ["RunQueued", "ExecutionStarted", "RunApproved", "RunStarted", "HandlerInvoked"];
@@ -240,17 +254,7 @@ fn a_caller_who_goes_away_leaves_no_run_behind() {
         let epoch = node.runtime.fence();
         world.block_on(async move {
             let function = executions.resolve(&tenant(), "f", None).await.unwrap();
-            let call = StartFunction {
-                tenant: tenant(),
-                subject: "test".to_owned(),
-                function,
-                name: None,
-                input: None,
-                tenant_id: None,
-                client_context: None,
-                trace: None,
-                synchronous: false,
-            };
+            let call = call(function, false);
             let mut start = std::pin::pin!(executions.start(call));
             let mut left = polls;
             std::future::poll_fn(|cx| {
@@ -278,17 +282,7 @@ fn what_nobody_waits_for_is_done_behind() {
         let executions = node.runtime.executions().clone();
         let begun = world.block_on(async move {
             let function = executions.resolve(&tenant(), "f", None).await?;
-            let call = StartFunction {
-                tenant: tenant(),
-                subject: "test".to_owned(),
-                function,
-                name: None,
-                input: None,
-                tenant_id: None,
-                client_context: None,
-                trace: None,
-                synchronous,
-            };
+            let call = call(function, synchronous);
             executions.start(call).await
         });
         begun.unwrap().run_id

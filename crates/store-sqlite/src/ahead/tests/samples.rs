@@ -19,7 +19,7 @@ use servo_store::{AuthorityRow, DispatchRow, Position, RunRow, StoredEvent};
 
 use crate::ahead::change::{Change, Waits};
 
-pub(super) fn names() -> (RunId, TenantId) {
+pub(crate) fn names() -> (RunId, TenantId) {
     (fixtures::run_id("run"), fixtures::tenant("acme"))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn row() -> RunRow {
     fixtures::run_row(&run_id, &tenant, Timestamp::from_millis(1_000))
 }
 
-pub(super) fn event(seq: u64, position: u64) -> StoredEvent {
+pub(crate) fn event(seq: u64, position: u64) -> StoredEvent {
     let (run_id, tenant) = names();
     StoredEvent {
         position: Position::of_id(position),
