@@ -216,6 +216,42 @@ pub struct Appended {
     pub epoch: Option<u64>,
 }
 
+impl StreamOutcome {
+    /// All of it was in the log already.
+    fn is_repeated(&self) -> bool {
+        !self.events.is_empty() && self.events.iter().all(|event| !event.inserted)
+    }
+}
+
+impl Appended {
+    /// Rule 7, on the runs of the streams and what was expected of each.
+    pub fn check_overtaken(&self, streams: &[(RunId, Expected)]) -> Result<()> {
+        let outcomes = || streams.iter().zip(&self.streams);
+        let begins = |((_, expected), outcome): (&(RunId, Expected), &StreamOutcome)| {
+            *expected == Expected::New && outcome.events.iter().any(|event| event.inserted)
+        };
+        let Some(((run_id, expected), outcome)) = outcomes().find(|(_, outcome)| outcome.is_repeated()) else {
+            return Ok(());
+        };
+        if !outcomes().any(begins) {
+            return Ok(());
+        }
+        let expected = if let Expected::Seq(seq) = expected { *seq } else { 0 };
+        let actual = outcome.events.iter().map(|event| event.run_seq).max().unwrap_or(expected);
+        Err(Error::Conflict { run_id: run_id.clone(), expected, actual })
+    }
+}
+
+impl Append {
+    /// What [`Appended::check_overtaken`] needs to know; nothing of an append with one stream, which cannot be half repeated.
+    pub fn expectations(&self) -> Vec<(RunId, Expected)> {
+        if self.streams.len() < 2 {
+            return Vec::new();
+        }
+        self.streams.iter().map(|stream| (stream.run_id.clone(), stream.expected)).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunPage {
     pub events: Vec<StoredEvent>,
@@ -243,6 +279,9 @@ pub struct LogPage {
 ///    `Seq`, that is a `Conflict` (`Strict`: `KeyExists`).
 /// 5. A new run whose request key is taken is `RequestExists` with the earlier run's id.
 /// 6. Events get consecutive sequences after the head, and the store's time as `emitted_at`.
+/// 7. An append that would begin a run although another of its streams was in the log already (rule 2) is a `Conflict`. A
+///    repeated append finds all that it has begun; this one was overtaken: what it recorded was decided again, and the
+///    run that belongs to it is there under another id.
 ///
 /// The fence and the authority change are checked before any stream.
 #[async_trait]

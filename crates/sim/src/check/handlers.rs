@@ -17,8 +17,9 @@ pub(crate) fn check(evidence: &Evidence, workers: &Workers, found: &mut Vec<Stri
         match stored.event_type.as_str() {
             "ExecutionStarted" => {
                 let Some(program) = body["input"].as_str().and_then(Program::read) else { continue };
-                if programs.values().any(|other| other.name == program.name) {
-                    found.push(format!("{run}: {} was started twice", program.name));
+                if let Some((first, _)) = programs.iter().find(|(_, other)| other.name == program.name) {
+                    let parent = body["parent"]["runId"].as_str().unwrap_or("nobody");
+                    found.push(format!("{run}: {} of {parent} was started twice, at first as {first}", program.name));
                 }
                 programs.insert(run, program);
             }

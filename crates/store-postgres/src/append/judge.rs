@@ -73,10 +73,12 @@ impl World {
         for stream in &append.streams {
             streams.push(self.stream(stream, writes)?);
         }
+        let appended = Appended { streams, epoch };
+        appended.check_overtaken(&append.expectations())?;
         for cursor in &append.cursors {
             writes.cursors.insert(&cursor.name, cursor);
         }
-        Ok(Appended { streams, epoch })
+        Ok(appended)
     }
 
     fn stream<'a>(&mut self, stream: &'a StreamAppend, writes: &mut Writes<'a>) -> Result<StreamOutcome> {

@@ -38,14 +38,17 @@ pub(crate) fn append(view: &mut View<'_>, append: Append) -> Result<Appended, Fa
         epoch = Some(row.epoch);
         view.set_authority(row);
     }
+    let expectations = append.expectations();
     let mut streams = Vec::with_capacity(append.streams.len());
     for stream in append.streams {
         streams.push(append_stream(view, stream)?);
     }
+    let appended = Appended { streams, epoch };
+    appended.check_overtaken(&expectations)?;
     for cursor in append.cursors {
         view.set_cursor(cursor);
     }
-    Ok(Appended { streams, epoch })
+    Ok(appended)
 }
 
 pub(crate) fn move_cursor(

@@ -66,14 +66,17 @@ impl Draft<'_> {
             let before = self.inner.authority.replace(row);
             self.undo.push(Undo::Authority(before));
         }
+        let expectations = append.expectations();
         let mut streams = Vec::with_capacity(append.streams.len());
         for stream in append.streams {
             streams.push(self.stream(stream)?);
         }
+        let appended = Appended { streams, epoch };
+        appended.check_overtaken(&expectations)?;
         for cursor in append.cursors {
             self.inner.cursors.insert(cursor.name.clone(), cursor);
         }
-        Ok(Appended { streams, epoch })
+        Ok(appended)
     }
 
     fn stream(&mut self, stream: StreamAppend) -> Result<StreamOutcome> {

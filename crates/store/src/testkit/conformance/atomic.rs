@@ -27,6 +27,26 @@ fn full_stream(ctx: &Context, run: &str) -> StreamAppend {
     stream
 }
 
+/// R6: a write that was given up and arrives late begins nothing, where what it belongs to was decided again.
+pub(super) async fn a_late_write_that_was_overtaken_begins_no_run(ctx: &Context) {
+    let (parent, acme) = ctx.start("inv_1", "acme").await;
+    let called = fresh_event(&parent);
+    let call = |child: &str| {
+        let mut append = Append::one(add(&parent, &acme, Expected::Seq(1), vec![called.clone()]));
+        append.streams.push(start_stream(&run_id(child), &acme));
+        append
+    };
+    let second = call("inv_3");
+    ctx.store.append(second.clone()).await.unwrap();
+    let late = ctx.store.append(call("inv_2")).await;
+    assert!(matches!(&late, Err(Error::Conflict { run_id, .. }) if *run_id == parent), "{late:?}");
+    assert!(ctx.store.get_run(&Scope::System, &run_id("inv_2")).await.unwrap().is_none());
+    // The same write again is still the same.
+    let again = ctx.store.append(second).await.unwrap();
+    assert!(again.streams.iter().flat_map(|stream| &stream.events).all(|event| !event.inserted));
+    assert_eq!((ctx.events(&parent).await.len(), ctx.events(&run_id("inv_3")).await.len()), (2, 1));
+}
+
 pub(super) async fn several_runs_change_together(ctx: &Context) {
     ctx.start("inv_1", "acme").await;
     ctx.start("inv_2", "acme").await;

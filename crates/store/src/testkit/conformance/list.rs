@@ -33,6 +33,7 @@ macro_rules! __conformance_cases {
             }
             atomic {
                 several_runs_change_together;
+                a_late_write_that_was_overtaken_begins_no_run;
                 one_refused_stream_undoes_all proves "ES-081";
                 an_undone_change_restores_what_was_there;
                 fence_and_authority_are_judged_before_any_stream;
