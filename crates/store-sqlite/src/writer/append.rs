@@ -287,8 +287,9 @@ fn change_dispatch(
     is_new: bool,
 ) -> Result<(), Fault> {
     let request_id = change.request_id();
-    // A dispatch is called by its run and step, so the database can have none of a new run.
-    let is_of_new = is_new && request_id.starts_with(run_id.as_str());
+    // A dispatch is called by its run and step, so the database can have none of a new run, and of one that it does not have yet
+    // none but what is ahead of it, too.
+    let is_of_new = request_id.starts_with(run_id.as_str()) && (is_new || view.is_new_ahead(run_id));
     let before = if is_of_new && view.is_unknown_dispatch(request_id) { None } else { view.dispatch(request_id)? };
     match change.change(before.as_deref(), (run_id, tenant), view.now)? {
         Changed::Nothing => {}

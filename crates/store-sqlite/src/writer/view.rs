@@ -277,9 +277,17 @@ impl<'w> View<'w> {
         Ok(found)
     }
 
+    /// Whether a run was begun so recently that the database has it only from what is ahead, if at all.
+    pub(crate) fn is_new_ahead(&self, run_id: &RunId) -> bool {
+        self.aheads().any(|ahead| ahead.runs.get(run_id).is_some_and(|run| run.is_new))
+    }
+
     /// Whether nothing but the database can know it.
     pub(crate) fn is_unknown_dispatch(&self, request_id: &str) -> bool {
-        !self.memory.dispatches.has(request_id) && !self.aheads().any(|ahead| ahead.dispatches.contains_key(request_id))
+        let is_it = |change: &Change| matches!(change, Change::Dispatch { request_id: of, .. } if of == request_id);
+        !self.memory.dispatches.has(request_id)
+            && !self.aheads().any(|ahead| ahead.dispatches.contains_key(request_id))
+            && !self.changes.iter().any(is_it)
     }
 
     /// How a dispatch was and is; `None` where there is none.

@@ -121,3 +121,29 @@ fn a_refused_job_leaves_no_trace_in_memory() {
     });
     assert_eq!(positions.collect::<Vec<_>>(), [1, 2], "no position is left out");
 }
+
+/// The database is not asked about dispatches of a run that it cannot have yet, so everything else has to be.
+#[test]
+fn a_dispatch_of_a_run_that_is_ahead_is_known_from_the_group_as_well() {
+    let mut bench = Bench::new();
+    let (run, acme) = names();
+    bench.job(|view| append(view, Append::one(fixtures::start_stream(&run, &acme)))).unwrap();
+    bench.keep();
+    let step = fixtures::dispatch_step("a", 1);
+    let (request_id, target) = (step.request_id(&run), "t".to_owned());
+    let queue = DispatchChange::Queue { request_id: request_id.clone(), target, step: Some(step) };
+    bench.job(|view| append(view, Append::one(moved(&run, &acme, queue)))).unwrap();
+    // It is forgotten with the job that is refused, and stays in the group.
+    let notify = |epoch| DispatchChange::Notify { request_id: request_id.clone(), channel: "n".to_owned(), epoch };
+    let mut refused = moved(&run, &acme, notify(1));
+    refused.dispatches.push(DispatchChange::Deliver { request_id: "none".to_owned() });
+    bench.job(|view| append(view, Append::one(refused))).unwrap_err();
+    bench.job(|view| append(view, Append::one(moved(&run, &acme, notify(2))))).unwrap();
+    bench.keep();
+    let unknown = DispatchChange::Withdraw { request_id: fixtures::dispatch_step("a", 2).request_id(&run) };
+    bench.job(|view| append(view, Append::one(moved(&run, &acme, unknown)))).unwrap();
+    bench.keep();
+    bench.apply();
+    let row = dispatch::get(&bench.conn, &request_id).unwrap().unwrap();
+    assert_eq!((row.state, row.epoch), (DispatchState::Notified, 2));
+}
