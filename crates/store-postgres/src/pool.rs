@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use servo_store::Result;
 
@@ -162,6 +162,8 @@ fn pool(config: &Config, access: &Access, settings: &str, size: usize) -> Result
     });
     Pool::builder(manager)
         .max_size(size.max(1))
+        // The one that was used last: its process on the server has its plans and pages at hand, and often still runs.
+        .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(config.acquire_timeout))
         .create_timeout(Some(config.acquire_timeout))

@@ -24,6 +24,7 @@ use crate::engine::Engine;
 
 pub const CURSOR: &str = "projector";
 const BATCH: u32 = 500;
+const BATCH_EVENTS: usize = BATCH as usize;
 /// Lag above which an alert is raised, and below which it is withdrawn.
 const LAG_HIGH: Duration = Duration::from_secs(5);
 const LAG_NORMAL: Duration = Duration::from_secs(1);
@@ -36,23 +37,34 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let mut log = engine.wake().watch_log();
     let mut projector = Projector::new(engine.clone());
     loop {
-        if let Some(fence) = authority.fence(engine.now()) {
-            match projector.catch_up(Some(fence)).await {
-                Ok(()) => {}
-                Err(error) => {
-                    projector.position = None;
-                    tracing::debug!(%error, "projection interrupted");
+        let page = match authority.fence(engine.now()) {
+            Some(fence) => projector.read_page(Some(fence)).await.unwrap_or_else(|error| {
+                projector.position = None;
+                tracing::debug!(%error, "projection interrupted");
+                0
+            }),
+            None => {
+                projector.position = None;
+                0
+            }
+        };
+        if engine.shutdown().is_triggered() {
+            return;
+        }
+        match page {
+            0 => {
+                log.mark_unchanged();
+                tokio::select! {
+                    biased;
+                    () = engine.shutdown().triggered() => return,
+                    _ = log.changed() => super::gather(&engine).await,
+                    () = engine.clock().sleep(engine.config().poll()) => {}
                 }
             }
-        } else {
-            projector.position = None;
-        }
-        log.mark_unchanged();
-        tokio::select! {
-            biased;
-            () = engine.shutdown().triggered() => return,
-            _ = log.changed() => super::gather(&engine).await,
-            () = engine.clock().sleep(engine.config().poll()) => {}
+            // All that there was, nearly always. Looking at once would find the one event that came since, and move the cursor
+            // once for every append.
+            1..BATCH_EVENTS => super::gather(&engine).await,
+            _ => {}
         }
     }
 }
@@ -93,26 +105,31 @@ impl Projector {
 
     /// Reads to the end of the log.
     pub async fn catch_up(&mut self, fence: Option<servo_store::Fence>) -> Result<(), servo_store::Error> {
-        loop {
-            let position = super::resume(&self.engine, CURSOR, &mut self.position, &mut self.stored).await?;
-            let page = self.engine.store().read_log(position, BATCH).await?;
-            self.measure(page.events.first().map(|event| event.emitted_at)).await?;
-            let Some(last) = page.events.last() else { return Ok(()) };
-            let last_event_id = Some(last.event_id);
-            for event in &page.events {
-                self.follow(event).await?;
-            }
-            let row = CursorRow { last_event_id, ..CursorRow::at(CURSOR, page.next) };
-            self.engine.store().move_cursor(self.stored, row, fence).await?;
-            self.position = Some(page.next);
-            self.stored = Some(page.next);
-            if self.runs.len() > RUNS_MAX {
-                self.runs.clear();
-            }
-            if self.passed.len() > PASSED_MAX {
-                self.passed.clear();
-            }
+        while self.read_page(fence).await? > 0 {}
+        Ok(())
+    }
+
+    /// Reads on, and says how many events there were. A page may be short where the log does not end: only an empty one tells.
+    async fn read_page(&mut self, fence: Option<servo_store::Fence>) -> Result<usize, servo_store::Error> {
+        let position = super::resume(&self.engine, CURSOR, &mut self.position, &mut self.stored).await?;
+        let page = self.engine.store().read_log(position, BATCH).await?;
+        self.measure(page.events.first().map(|event| event.emitted_at)).await?;
+        let Some(last) = page.events.last() else { return Ok(0) };
+        let last_event_id = Some(last.event_id);
+        for event in &page.events {
+            self.follow(event).await?;
         }
+        let row = CursorRow { last_event_id, ..CursorRow::at(CURSOR, page.next) };
+        self.engine.store().move_cursor(self.stored, row, fence).await?;
+        self.position = Some(page.next);
+        self.stored = Some(page.next);
+        if self.runs.len() > RUNS_MAX {
+            self.runs.clear();
+        }
+        if self.passed.len() > PASSED_MAX {
+            self.passed.clear();
+        }
+        Ok(page.events.len())
     }
 
     async fn follow(&mut self, stored: &StoredEvent) -> Result<(), servo_store::Error> {

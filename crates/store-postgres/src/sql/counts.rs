@@ -59,6 +59,10 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     pub(crate) fn add(&mut self, tenant: &TenantId, plan_id: &str, visible: InvocationStatus, change: i64) {
         for plan in [plan_id, ALL_PLANS] {
             *self.changes.entry((tenant.clone(), plan.to_owned(), visible.as_str())).or_default() += change;

@@ -19,6 +19,9 @@ const APPEND: &str = "SELECT append_expected($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66,
     $67, $68, $69, $70, $71) AS now";
 
+/// The same for events alone.
+const APPEND_EVENTS: &str = "SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS now";
+
 /// What must hold before anything is written.
 #[derive(Debug)]
 pub(crate) struct Conditions<'a> {
@@ -44,6 +47,23 @@ pub(crate) struct Changes<'w, 'a> {
     pub(crate) counts: &'w Counts,
 }
 
+impl Changes<'_, '_> {
+    /// Nothing but events, of runs that have some already.
+    fn are_events(&self, conditions: &Conditions<'_>) -> bool {
+        let Self { new_runs, events, rows, timers, withdrawn, added, moved, counts } = self;
+        conditions.fence.is_none()
+            && !events.is_empty()
+            && conditions.heads.values().all(|(_, head)| *head > 0)
+            && new_runs.is_empty()
+            && rows.is_empty()
+            && timers.is_empty()
+            && withdrawn.is_empty()
+            && added.is_empty()
+            && moved.is_empty()
+            && counts.is_empty()
+    }
+}
+
 /// Adds the statement. `injected` is the time, where it is not the server's.
 pub(crate) fn append<'a>(
     pipeline: &mut Pipeline<'a>,
@@ -51,6 +71,9 @@ pub(crate) fn append<'a>(
     injected: Option<i64>,
     changes: &Changes<'_, 'a>,
 ) -> Result<usize> {
+    if changes.are_events(&conditions) {
+        return append_events(pipeline, conditions, injected, changes.events);
+    }
     let Conditions { tenants, locks, fence, heads } = conditions;
     let mut all = params![
         tenants,
@@ -74,6 +97,20 @@ pub(crate) fn append<'a>(
     all.extend(moved_columns(&changes.moved)?);
     all.extend(changes.counts.columns());
     Ok(pipeline.query(APPEND, all))
+}
+
+fn append_events<'a>(
+    pipeline: &mut Pipeline<'a>,
+    conditions: Conditions<'a>,
+    injected: Option<i64>,
+    events: &[EventWrite<'a>],
+) -> Result<usize> {
+    let Conditions { tenants, locks, heads, .. } = conditions;
+    let head = |write: &EventWrite<'_>| heads.get(write.run_id).map(|(_, head)| rows::bound(*head));
+    let heads: Vec<_> = events.iter().map(head).collect();
+    let mut all = params![tenants, locks, injected, heads];
+    all.extend(event_columns(events)?);
+    Ok(pipeline.query(APPEND_EVENTS, all))
 }
 
 fn event_columns<'a>(events: &[EventWrite<'a>]) -> Result<Vec<Param<'a>>> {
