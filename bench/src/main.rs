@@ -55,7 +55,7 @@ struct Args {
 
 /// As in the product.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: servo_heap::Heap = servo_heap::Heap;
 
 /// Both sides of every comparison use as many.
 pub(crate) const APPENDERS: usize = 64;

@@ -27,8 +27,8 @@ use servo_cli::{Cli, Command, Failure, Global, Local, Next, Out, exit};
 
 /// Requests and events are many small pieces that one thread makes and another frees, which costs glibc's allocator most.
 #[global_allocator]
-static ALLOCATOR: servo_adapter_starlark::KeptStack<mimalloc::MiMalloc> =
-    servo_adapter_starlark::KeptStack(mimalloc::MiMalloc);
+static ALLOCATOR: servo_adapter_starlark::KeptStack<servo_heap::Heap> =
+    servo_adapter_starlark::KeptStack(servo_heap::Heap);
 
 const WORKERS_MIN: usize = 2;
 const WORKERS_MAX: usize = 16;
