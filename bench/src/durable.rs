@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use servo_embedded::{Builder, RuntimeConfig, Servo};
+use servo_embedded::{Builder, Servo};
 use servo_sdk::{DurableContext, DurableError};
 use tokio::runtime::Runtime;
 
@@ -37,9 +37,7 @@ async fn workflow(steps: i64, ctx: DurableContext) -> Result<Vec<u64>, DurableEr
 
 /// An engine with the measured function; the store is still to be chosen.
 pub(crate) fn builder() -> Builder {
-    let mut config = RuntimeConfig::default();
-    config.overload.default.active_runs_max = 1_000_000;
-    Servo::builder().function(FUNCTION, workflow).config(config)
+    Servo::builder().function(FUNCTION, workflow)
 }
 
 /// Started, with its authority.

@@ -168,7 +168,7 @@ impl Bed {
         };
         let config = format!(
             "[server]\nbind = \"{address}\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n\
-             [runtime.overload.default]\nactive_runs_max = 1000000\n{}{}{}",
+             {}{}{}",
             dir.join("data"),
             key("noisy", NOISY),
             key("quiet", QUIET),

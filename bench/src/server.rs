@@ -71,10 +71,7 @@ fn start(servo: &Path, data: &Path) -> Result<(Child, String, Duration)> {
         .args(["dev", "--port", "0", "--no-open", "--ready-json", "--no-sample", "--data-dir"])
         .arg(data)
         // Every open run has a step to hand out; the steps wait and hold nothing but their places.
-        .envs([
-            ("SERVO__RUNTIME__DISPATCH__IN_FLIGHT_MAX", "1000000"),
-            ("SERVO__RUNTIME__OVERLOAD__DEFAULT__ACTIVE_RUNS_MAX", "1000000"),
-        ])
+        .env("SERVO__RUNTIME__DISPATCH__IN_FLIGHT_MAX", "1000000")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;

@@ -12,8 +12,6 @@ use crate::compare::process::until;
 use crate::compare::servo;
 
 const SUSPENDED: usize = 100_000;
-/// More than the default: with it, most would wait to be admitted, and would not be suspended.
-const ADMITS_ALL: (&str, &str) = ("SERVO__RUNTIME__OVERLOAD__DEFAULT__ACTIVE_RUNS_MAX", "1000000");
 const LANES: usize = 64;
 const WITHIN: Duration = Duration::from_secs(300);
 /// A server that takes no time of the processor for so long has done everything.
@@ -22,7 +20,7 @@ const QUIET_FOR: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &Args, runtime: &Runtime) -> Result<()> {
     let dir = args.dir.canonicalize()?;
     let (before, after, seconds) = runtime.block_on(async {
-        let mut subject = servo::start_with(&dir, &[ADMITS_ALL]).await?;
+        let mut subject = servo::start(&dir).await?;
         let before = subject.server.resident_mb()?;
         let from = Instant::now();
         load::run(subject.address, &servo::wait_send(), LANES, Until::Calls(SUSPENDED)).await?;

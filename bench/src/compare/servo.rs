@@ -12,15 +12,10 @@ use super::load::{Call, NUMBER, ask};
 use super::process::{Process, free_address};
 use super::subject::{Calls, Kind, Subject};
 
-pub(super) async fn start(dir: &Path) -> Result<Subject> {
-    start_with(dir, &[]).await
-}
-
-/// With variables of its own, which change what is measured.
-pub(crate) async fn start_with(dir: &Path, variables: &[(&str, &str)]) -> Result<Subject> {
+pub(crate) async fn start(dir: &Path) -> Result<Subject> {
     let dir = tempfile::tempdir_in(dir)?;
     let address = free_address()?;
-    let server = server_with(address, dir.path(), variables)?;
+    let server = server(address, dir.path())?;
     let mut handler = Command::new(std::env::current_exe()?);
     let handler =
         Process::start(handler.arg("handler").arg(format!("http://{address}")), &dir.path().join("handler.log"))?;
@@ -90,10 +85,6 @@ pub(crate) fn wait_send() -> Call {
 
 /// The server, once it says that it is ready.
 pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
-    server_with(address, dir, &[])
-}
-
-fn server_with(address: SocketAddr, dir: &Path, variables: &[(&str, &str)]) -> Result<Process> {
     let program = std::env::current_exe()?.with_file_name("servo");
     let mut command = Command::new(program);
     let scripts = dir.join("scripts");
@@ -102,7 +93,6 @@ fn server_with(address: SocketAddr, dir: &Path, variables: &[(&str, &str)]) -> R
     let port = address.port().to_string();
     command.args(["dev", "--quiet", "--no-open", "--ready-json", "--no-sample", "--port", &port]);
     command.arg("--entrypoints").arg(scripts);
-    command.envs(variables.iter().copied());
     let server = Process::start(command.arg("--data-dir").arg(dir.join("data")), &dir.join("server.log"))?;
     server.line()?;
     Ok(server)

@@ -105,7 +105,7 @@ pub struct OverloadConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct OverloadRule {
     pub policy: OverloadPolicy,
-    /// Runs of one tenant that may be active at once.
+    /// Runs of one tenant that may be active at once: begun and not ended, so also those that wait for a timer or a person.
     pub active_runs_max: u32,
     /// `Retry-After` of a rejected run, and the wait of a delayed one.
     pub delay_ms: u64,
@@ -113,7 +113,7 @@ pub struct OverloadRule {
 
 impl Default for OverloadRule {
     fn default() -> Self {
-        Self { policy: OverloadPolicy::Queue, active_runs_max: 10_000, delay_ms: 5_000 }
+        Self { policy: OverloadPolicy::Queue, active_runs_max: 1_000_000, delay_ms: 5_000 }
     }
 }
 

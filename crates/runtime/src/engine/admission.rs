@@ -39,6 +39,16 @@ pub(crate) struct UnderWay {
 /// How long a count is believed that other processes change as well. Below half of the limit they would have to fill the other
 /// half in this time for one start too many.
 pub(crate) const BELIEVED: Duration = Duration::from_millis(100);
+/// And so much longer for each run that is missing to that half: others do not start ten thousand a second for one tenant. A
+/// tenant with many runs that wait would otherwise have all of them counted ten times a second.
+const BELIEVED_PER_RUN: Duration = Duration::from_micros(100);
+const BELIEVED_MAX: Duration = Duration::from_secs(10);
+
+/// Whether another process, too, cannot have filled what is free of a limit since so many were counted.
+fn is_far_below(active: u32, most: u32, age: Duration) -> bool {
+    let Some(free) = (most / 2).checked_sub(active).filter(|free| *free > 0) else { return false };
+    age < (BELIEVED + BELIEVED_PER_RUN.saturating_mul(free)).min(BELIEVED_MAX)
+}
 
 fn is_active(status: RunStatus) -> bool {
     matches!(status, RunStatus::Running | RunStatus::Paused)
@@ -106,11 +116,14 @@ impl super::Engine {
         let admissions = &self.inner.admissions;
         let now = self.inner.clock.elapsed();
         if let Some((active, counted_at)) = admissions.active(tenant) {
-            let is_recent = now.saturating_sub(counted_at) < BELIEVED;
+            let age = now.saturating_sub(counted_at);
             // Where no other process writes, the store has nothing to add; at the limit it is asked all the same, now and
             // then, so that nobody is turned away because of a miscount.
-            let is_believed =
-                if self.inner.single_process { active < most || is_recent } else { active < most / 2 && is_recent };
+            let is_believed = if self.inner.single_process {
+                active < most || age < BELIEVED
+            } else {
+                is_far_below(active, most, age)
+            };
             if is_believed {
                 return Ok(active);
             }
@@ -127,6 +140,24 @@ impl super::Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_further_below_the_limit_the_longer_a_count_is_believed() {
+        let ms = Duration::from_millis;
+        let table = [
+            (0, 1, 0, false),
+            (0, 2, 99, true),
+            (1, 2, 0, false),
+            (4_000, 10_000, 199, true),
+            (4_000, 10_000, 200, false),
+            (5_000, 10_000, 0, false),
+            (100_000, 1_000_000, 9_999, true),
+            (100_000, 1_000_000, 10_000, false),
+        ];
+        for (active, most, age, believed) in table {
+            assert_eq!(is_far_below(active, most, ms(age)), believed, "{active} of {most} after {age} ms");
+        }
+    }
 
     #[test]
     fn runs_are_counted_along() {
