@@ -201,12 +201,9 @@ impl Serverless {
         if created {
             entered.recorded();
         }
-        let mut record = self.answer(ctx, checked.mode, &run_id).await?;
-        if created && checked.mode == InvocationMode::Async {
-            // What was accepted, however far it is by now: callers may count on that.
-            (record.status, record.timestamps.started_at) = (InvocationStatus::Queued, None);
-        }
-        Ok((record, created))
+        let record = self.answer(ctx, checked.mode, &run_id).await?;
+        let is_accepted = created && checked.mode == InvocationMode::Async;
+        Ok((if is_accepted { as_accepted(record) } else { record }, created))
     }
 
     /// The run as it is now; a synchronous caller gets it when it has ended or waits.
@@ -281,6 +278,21 @@ impl Serverless {
             blocked_by: Vec::new(),
             earliest_at: None,
         })
+    }
+}
+
+/// What was accepted, however far it is by now: callers may count on that.
+fn as_accepted(record: InvocationRecord) -> InvocationRecord {
+    let created_at = record.timestamps.created_at;
+    let InvocationObservability { metrics, .. } = record.observability;
+    let metrics = InvocationMetrics { memory_limit_mb: metrics.memory_limit_mb, ..InvocationMetrics::default() };
+    InvocationRecord {
+        status: InvocationStatus::Queued,
+        result: None,
+        error: None,
+        timestamps: InvocationTimestamps { created_at, started_at: None, suspended_at: None, finished_at: None },
+        observability: InvocationObservability { metrics, ..record.observability },
+        ..record
     }
 }
 
