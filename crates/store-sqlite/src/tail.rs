@@ -58,6 +58,11 @@ impl Tail {
         Some(LogPage { events: found, next })
     }
 
+    /// The last position of the log. `None` if the database has to be asked.
+    pub(crate) fn head(&self) -> Option<Position> {
+        self.lock().events.back().map(|last| last.position)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,8 +122,9 @@ mod tests {
     fn readers_get_what_is_held_and_are_sent_to_the_database_for_the_rest() {
         let tail = Tail::default();
         let read = |after, limit| tail.read(Position::of_id(after), limit, 1_000);
-        assert_eq!(read(0, 10), None, "nothing is held yet");
+        assert_eq!((read(0, 10), tail.head()), (None, None), "nothing is held yet");
         grow(&tail, 5..9);
+        assert_eq!(tail.head(), Some(Position::of_id(8)));
         assert_eq!(read(3, 10), None, "the event at 4 is not held");
         let page = read(4, 3).unwrap();
         assert_eq!((ids(&page), page.next), (vec![5, 6, 7], Position::of_id(7)));

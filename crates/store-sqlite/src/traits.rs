@@ -68,6 +68,10 @@ impl LogStore for SqliteStore {
     }
 
     async fn log_head(&self) -> Result<Position> {
+        if let Some(head) = self.inner.tail.head() {
+            self.check_open()?;
+            return Ok(head);
+        }
         self.read(events::log_head).await
     }
 
