@@ -21,7 +21,9 @@ pub(crate) async fn run(engine: Engine) {
             Ok(wait) => wait,
             Err(error) => {
                 tracing::warn!(%error, "timers could not be read");
-                engine.config().poll()
+                let poll = engine.config().poll();
+                engine.wake().timers_next(engine.now().plus(poll));
+                poll
             }
         };
     }
@@ -43,8 +45,7 @@ async fn fire_due(engine: &Engine) -> Result<Duration, servo_store::Error> {
         if !full || !progressed || engine.shutdown().is_triggered() {
             let now = engine.store_now().await?;
             let wait = timers.next_at.map_or(Duration::MAX, |at| at.since(now)).min(engine.config().poll());
-            engine.wake().timers_next(now.plus(wait));
-            return Ok(wait);
+            return Ok(engine.wake().timers_next(now.plus(wait)).since(now));
         }
     }
 }
