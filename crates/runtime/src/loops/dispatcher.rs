@@ -130,19 +130,32 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
     let quiet = Quiet::open(workshop.clone(), slots.clone(), tasks.clone());
     while !engine.shutdown().is_triggered() {
         match turn(&workshop, &mut waiting, &slots).await {
-            Ok(Some(work)) => hand_out(&workshop, &tasks, work),
+            Ok(Some(work)) => {
+                quiet.set(false);
+                hand_out(&workshop, &tasks, work);
+            }
             // More is to be read before it is known whether there is anything.
-            Ok(None) if waiting.is_unfinished() => {}
+            Ok(None) if waiting.is_unfinished() => quiet.set(false),
             Ok(None) => {
                 quiet.set(!waiting.wants_slots());
-                tokio::select! {
+                let is_asked = tokio::select! {
                     biased;
                     () = engine.shutdown().triggered() => return,
-                    () = hint.notified() => waiting.hint(),
-                    () = slots.freed(), if waiting.wants_slots() => {}
-                    () = engine.clock().sleep(poll) => waiting.hint(),
+                    () = hint.notified() => {
+                        waiting.hint();
+                        true
+                    }
+                    () = slots.freed(), if waiting.wants_slots() => true,
+                    () = engine.clock().sleep(poll) => {
+                        waiting.hint();
+                        false
+                    }
+                };
+                // A look that nobody asked for finds nothing, nearly always. Starts that found the way past the backlog closed
+                // for it would fill the backlog, and what fills it keeps the way closed.
+                if is_asked {
+                    quiet.set(false);
                 }
-                quiet.set(false);
             }
             Err(error) => {
                 tracing::warn!(%error, "open dispatches could not be read");
@@ -152,6 +165,7 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
             }
         }
         if hint.notified().now_or_never().is_some() {
+            quiet.set(false);
             waiting.hint();
         }
     }
