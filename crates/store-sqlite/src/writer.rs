@@ -51,7 +51,7 @@ use view::{Place, View};
 const GATHER_MAX: Duration = Duration::from_micros(300);
 /// A group of so many is not waited for: it shares the price of a sync well enough, and those who are still on their way
 /// run while it is written. With a group of everybody the writer and everybody else would take turns.
-const ENOUGH: usize = 8;
+const ENOUGH: usize = 16;
 
 pub(crate) struct Writer {
     /// Reads the database as it is.
