@@ -215,11 +215,13 @@ impl Serverless {
         let listener = engine.listen_for_end(run_id);
         let mut deadline = std::pin::pin!(engine.clock().sleep_outside(self.platform.sync_wait));
         // A record holds params and result, which may be large; only the last look needs it.
-        let look = |state: &RunState| state.entrypoint().map(|_| state.visible());
+        let look = |state: &RunState| {
+            let is_open = state.entrypoint().is_some() && !is_settled(state.visible());
+            (!is_open).then(|| record(state))
+        };
         loop {
-            let status = engine.view(&scope, run_id, look).await.map_err(engine_error)?;
-            if status.is_none_or(is_settled) {
-                break;
+            if let Some(record) = engine.view(&scope, run_id, look).await.map_err(engine_error)? {
+                return record.ok_or_else(super::no_invocation);
             }
             tokio::select! {
                 biased;
