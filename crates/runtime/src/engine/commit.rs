@@ -10,7 +10,7 @@ use servo_store::log::EventOutcome;
 use servo_store::resync::load_state;
 use servo_store::{Appended, Scope};
 
-use super::prepare::{Prepared, fold};
+use super::prepare::{Prepared, Recorded, fold};
 use super::{Engine, Error, Hot, Order, Outcome, Patience};
 
 /// Decisions on a moving run before the caller is told to try later. Slots keep one node from competing with itself, so
@@ -169,8 +169,20 @@ impl Engine {
         decision: Decision,
         now: Timestamp,
     ) -> impl Future<Output = Result<Outcome, Error>> + Send + 'a {
+        self.commit_with(order, hot, known, (None, decision), now)
+    }
+
+    /// The same with what the decision was made on, where the store does not have that yet.
+    pub(super) fn commit_with<'a>(
+        &'a self,
+        order: &'a Order,
+        hot: &'a mut Option<Hot>,
+        known: Hot,
+        (recorded, decision): (Option<Recorded>, Decision),
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Outcome, Error>> + Send + 'a {
         // Outside the future, which every caller's future has inside: what is prepared would make all of them large.
-        let prepared = self.prepare(order, known, decision, now);
+        let prepared = self.prepare(order, known, recorded, decision, now);
         async move { self.append_prepared(order, hot, prepared?).await }
     }
 

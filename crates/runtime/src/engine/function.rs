@@ -11,7 +11,7 @@ use servo_store::error::Retry;
 use tokio::sync::oneshot;
 
 use super::admission::UnderWay;
-use super::prepare::fold;
+use super::prepare::Recorded;
 use super::{Engine, Error, Hot, Order};
 use crate::loops::direct::{Begun, First};
 use crate::spans::OpenSpan;
@@ -126,7 +126,7 @@ impl Engine {
         loop {
             let decision = self.decide_start(&order, now)?;
             let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
-            let error = match self.commit(&order, &mut hot, empty, decision, now).await {
+            let error = match self.commit_with(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {
                     let begun = first.zip(hot.as_ref()).map(|(first, known)| first.begin(&known.state));
                     return Ok(((run_id, true), begun));
@@ -164,17 +164,16 @@ impl Engine {
     }
 
     /// The run's start and, where it is begun at once, its first invocation.
-    fn decide_start(&self, order: &Order, now: Timestamp) -> Result<Decision, Error> {
+    fn decide_start(&self, order: &Order, now: Timestamp) -> Result<(Option<Recorded>, Decision), Error> {
         let policy = &self.inner.config.policy;
-        let mut decision = decide(None, &order.commands[0], policy, now)?;
-        if let Some(invoke) = order.commands.get(1) {
-            let (started, facts) = fold(&order.run_id, RunState::new(order.run_id.clone()), decision.facts, now);
-            let begun = decide(Some(&started), invoke, policy, now)?;
-            decision.facts = facts;
-            decision.facts.extend(begun.facts);
-            decision.actions.extend(begun.actions);
-        }
-        Ok(decision)
+        let started = decide(None, &order.commands[0], policy, now)?;
+        let Some(invoke) = order.commands.get(1) else { return Ok((None, started)) };
+        let new = Recorded { state: RunState::new(order.run_id.clone()), events: Vec::new() };
+        let recorded = self.record(order, new, started.facts, now)?;
+        let mut begun = decide(Some(&recorded.state), invoke, policy, now)?;
+        begun.actions.splice(..0, started.actions);
+        begun.refusal = started.refusal;
+        Ok((Some(recorded), begun))
     }
 
     /// The same call again gets the same run; another payload under the same name is a mistake.

@@ -38,24 +38,30 @@ impl Prepared {
     }
 }
 
+/// What a decision has become that another one was decided on, and that is appended with it.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub state: RunState,
+    pub events: Vec<NewEvent>,
+}
+
 impl Engine {
+    /// `known` is what the store has; the decision may have been made on what is recorded since.
     pub(super) fn prepare(
         &self,
         order: &Order,
         known: Hot,
+        recorded: Option<Recorded>,
         decision: Decision,
         now: Timestamp,
     ) -> Result<Box<Prepared>, Error> {
         let Decision { facts, actions, refusal } = decision;
-        // Nothing that does not match its published schema is ever appended, whoever made it.
-        for fact in &facts {
-            fact.body.check()?;
-        }
         let Hot { state, tenant, timer: timer_row, absent } = known;
         let expected = if state.last_event_seq == 0 { Expected::New } else { Expected::Seq(state.last_event_seq) };
         let visible = (state.status, state.visible());
         let was_busy = expected == Expected::New || is_busy(&state);
-        let (state, events) = self.record(order, state, facts, now);
+        let recorded = recorded.unwrap_or(Recorded { state, events: Vec::new() });
+        let Recorded { state, events } = self.record(order, recorded, facts, now)?;
         let mut stream = StreamAppend::new(order.run_id.clone(), tenant.clone(), expected);
         if expected == Expected::New || visible != (state.status, state.visible()) {
             let row = RunRow::of(&state, order.request_key, now);
@@ -95,12 +101,15 @@ impl Engine {
     pub(super) fn record(
         &self,
         order: &Order,
-        mut state: RunState,
+        recorded: Recorded,
         facts: Vec<Fact>,
         now: Timestamp,
-    ) -> (RunState, Vec<NewEvent>) {
-        let mut events = Vec::with_capacity(facts.len());
+    ) -> Result<Recorded, Error> {
+        let Recorded { mut state, mut events } = recorded;
+        events.reserve(facts.len());
         for fact in facts {
+            // Nothing that does not match its published schema is ever appended, whoever made it.
+            fact.body.check()?;
             let (step, number) = fact.body.key_parts();
             let plan_version = plan_version(&state, &fact.body);
             let key = idempotency_key(&order.run_id, step, number, fact.body.event_type(), plan_version);
@@ -130,7 +139,7 @@ impl Engine {
             }
             state = next;
         }
-        (state, events)
+        Ok(Recorded { state, events })
     }
 }
 

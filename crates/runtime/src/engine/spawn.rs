@@ -5,6 +5,7 @@ use servo_model::{RunState, Timestamp};
 use servo_store::log::TimerChange;
 use servo_store::{Expected, RunRow, Scope, StreamAppend};
 
+use super::prepare::Recorded;
 use super::{Engine, Error, Order};
 
 impl Engine {
@@ -14,7 +15,8 @@ impl Engine {
         let decision = decide(None, &command, &self.inner.config.policy, now)?;
         let order = Order::new(Scope::Tenant(tenant.clone()), spawn.run_id.clone(), command, "engine");
         let Decision { facts, actions, .. } = decision;
-        let (state, events) = self.record(&order, RunState::new(spawn.run_id.clone()), facts, now);
+        let new = Recorded { state: RunState::new(spawn.run_id.clone()), events: Vec::new() };
+        let Recorded { state, events } = self.record(&order, new, facts, now)?;
         let mut stream = StreamAppend::new(spawn.run_id.clone(), tenant.clone(), Expected::New);
         stream.row = Some(RunRow { tenant, ..RunRow::of(&state, None, now) });
         stream.timer = state.next_due(now).map_or(TimerChange::Keep, TimerChange::Set);
