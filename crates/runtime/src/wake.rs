@@ -85,7 +85,7 @@ mod tests {
         wake.timer_set(at(1_000_000));
         assert!(is_woken(), "nobody has looked yet");
         wake.timers_unknown();
-        [5_000, 3_000, 9_000].map(|due| wake.timer_set(at(due)));
+        [5_000, 3_000, 9_000].into_iter().for_each(|due| wake.timer_set(at(due)));
         assert!(!is_woken(), "they are being read");
         assert_eq!(wake.timers_next(at(4_000)), at(3_000), "one that may have been missed comes first");
         wake.timer_set(at(3_000));
