@@ -1,8 +1,8 @@
 -- Appends that are events and nothing else, which most are: every checkpoint of a function. The same as `append_expected` in
 -- fewer statements, and without some sixty parameters that would be empty.
 --
--- That a run is at the expected sequence takes two looks: the event with that sequence is there, with its tenant, and the one
--- behind it is not, or its key would be taken. A run whose last event is gone is not for this function.
+-- A run is at the sequence of its last event, which must be its tenant's. One that has lost its events, or has none yet, is not
+-- for this function.
 CREATE FUNCTION append_events(
     -- Who may be seen; what to lock, in this order; the time, if it is given.
     tenants text, locks bigint[], given_time bigint,
@@ -23,8 +23,8 @@ BEGIN
         FROM unnest(event_head, event_seq, event_occurred, event_id_, event_run, event_tenant, event_type_, event_key,
             event_by, event_payload)
             AS u (head, run_seq, occurred_at, event_id, run_id, tenant_id, event_type, idempotency_key, emitted_by, payload)
-        WHERE EXISTS (SELECT FROM events e WHERE e.run_id = u.run_id AND e.run_seq = u.head
-            AND e.tenant_id || '' = u.tenant_id);
+        WHERE u.head = (SELECT e.run_seq FROM events e WHERE e.run_id = u.run_id AND e.tenant_id || '' = u.tenant_id
+            ORDER BY e.run_seq DESC LIMIT 1);
     GET DIAGNOSTICS found_rows = ROW_COUNT;
     IF found_rows <> cardinality(event_seq) THEN
         RAISE EXCEPTION 'servo: a run is not at the expected sequence' USING ERRCODE = 'SV001';

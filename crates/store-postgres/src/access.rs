@@ -14,6 +14,8 @@ use crate::tls::{self, Mode, Settings, Tls};
 /// For TLS and the login, once the socket is there. A busy server may be slow to let somebody in.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(10);
 
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+
 /// Parameters of libpq that are about TLS and that we do not have: better refused by name than by a word about the URL.
 const NOT_SUPPORTED: [&str; 8] = [
     "sslpassword",
@@ -54,6 +56,8 @@ impl Access {
         let tls = Tls::new(&settings)?;
         let ssl_mode = ssl_mode(&driver, &tls);
         driver.application_name("servo").connect_timeout(config.acquire_timeout).ssl_mode(ssl_mode);
+        // Connections are used from the last one back, so some rest for long. What is between must not forget them.
+        driver.keepalives_idle(KEEPALIVE_AFTER);
         if driver.get_hosts().is_empty() {
             // Certificates may name addresses, and the driver asks for a name before it encrypts.
             for address in driver.get_hostaddrs().to_vec() {

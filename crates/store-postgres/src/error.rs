@@ -3,7 +3,7 @@
 
 use deadpool_postgres::PoolError;
 use servo_store::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::tls::{Mode, Refusal};
 
@@ -41,9 +41,13 @@ impl Failure {
         }
     }
 
-    /// The server refused a statement and said so: whatever the transaction did is undone.
+    /// The server refused a statement and said so: whatever the transaction did is undone. Worse than an error is no refusal: a
+    /// server that panics while it commits may have committed.
     pub(crate) fn is_refusal(&self) -> bool {
-        self.state().is_some_and(|state| !ends_session(state))
+        let Failure::Driver(error) = self else { return false };
+        let severity = error.as_db_error().and_then(DbError::parsed_severity);
+        let is_error = severity.is_none_or(|severity| severity == Severity::Error);
+        is_error && self.state().is_some_and(|state| !ends_session(state))
     }
 
     /// This process left its transaction alone for too long, and the server ended it. Nothing of it was kept, not even if
@@ -78,7 +82,7 @@ impl Failure {
         self.state().map(SqlState::code)
     }
 
-    /// Something is not as an append expected it, or somebody was faster. Raised by `append_expected`, or by the tables.
+    /// Something is not as an append expected it, or somebody was faster. Raised by the functions that append, or by the tables.
     pub(crate) fn is_expectation(&self) -> bool {
         self.is_contention() || self.is_lock_timeout() || self.code() == Some("SV001")
     }
@@ -97,6 +101,9 @@ impl Failure {
             return unavailable(words, in_commit);
         };
         let code = state.code();
+        if in_commit && !self.is_refusal() {
+            return unavailable(&format!("the database closes the connection (sqlstate {code})"), true);
+        }
         if *state == SqlState::DISK_FULL {
             return Error::Full { detail: format!("the database says so (sqlstate {code})") };
         }

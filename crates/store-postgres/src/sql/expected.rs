@@ -1,6 +1,6 @@
 //! The call that writes appends whose runs must be as their writers expect. What it does is in the migration that made it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::contract::DispatchState;
 use servo_model::{RunId, TenantId, Timestamp};
@@ -48,12 +48,14 @@ pub(crate) struct Changes<'w, 'a> {
 }
 
 impl Changes<'_, '_> {
-    /// Nothing but events, of runs that have some already.
+    /// Nothing but events.
     fn are_events(&self, conditions: &Conditions<'_>) -> bool {
         let Self { new_runs, events, rows, timers, withdrawn, added, moved, counts } = self;
+        let runs: BTreeSet<&RunId> = events.iter().map(|write| write.run_id).collect();
         conditions.fence.is_none()
             && !events.is_empty()
-            && conditions.heads.values().all(|(_, head)| *head > 0)
+            // A run that is only expected to be at a sequence is not among the events.
+            && conditions.heads.keys().all(|run| runs.contains(run))
             && new_runs.is_empty()
             && rows.is_empty()
             && timers.is_empty()

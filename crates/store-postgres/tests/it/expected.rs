@@ -127,3 +127,36 @@ fn a_dispatch_that_was_taken_is_not_withdrawn() {
         assert!(matches!(refused, Err(Error::DispatchNotFound { .. })), "{refused:?}");
     });
 }
+
+/// A checkpoint's append is events alone, in a call of its own; what is only expected to be somewhere is looked at all the same.
+#[test]
+fn events_alone_are_written_only_where_every_run_is_as_expected() {
+    run(async {
+        let store = connect(&database().await).await;
+        let acme = tenant("acme");
+        let (one, two) = (run_id("inv_1"), run_id("inv_2"));
+        for run in [&one, &two] {
+            store.append(start_append(run, &acme)).await.unwrap();
+        }
+        let several = |head: u64, other: u64| {
+            let events = vec![fresh_event(&one), fresh_event(&one)];
+            let streams =
+                vec![add(&one, &acme, Expected::Seq(head), events), add(&two, &acme, Expected::Seq(other), Vec::new())];
+            Append { streams, ..Append::default() }
+        };
+        for (append, of) in [(several(2, 1), &one), (several(0, 1), &one), (several(1, 3), &two), (several(1, 0), &two)]
+        {
+            let refused = store.append(append).await;
+            assert!(matches!(&refused, Err(Error::Conflict { run_id, .. }) if run_id == of), "{refused:?}");
+        }
+        store.append(several(1, 1)).await.unwrap();
+        let events = vec![fresh_event(&one), fresh_event(&one)];
+        let written = store.append(Append::one(add(&one, &acme, Expected::Seq(3), events))).await.unwrap();
+        let seqs: Vec<_> = written.streams[0].events.iter().map(|event| event.run_seq).collect();
+        assert_eq!(seqs, [4, 5]);
+        let foreign =
+            store.append(Append::one(add(&one, &tenant("globex"), Expected::Seq(5), vec![fresh_event(&one)]))).await;
+        assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
+        assert_eq!(store.read_run(&Scope::System, &one, 0, 10).await.unwrap().head_seq, 5);
+    });
+}
