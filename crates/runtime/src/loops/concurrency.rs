@@ -103,6 +103,11 @@ impl Concurrency {
         has_room
     }
 
+    /// Whether something waits that was not handed out, because its function has all it may have.
+    pub(crate) fn passes_over(&self) -> bool {
+        !self.lock().passed.is_empty()
+    }
+
     /// The backlog is looked at from its beginning: whoever is still passed over will be so again. What `is_left_out` of the
     /// look stays as it is.
     pub(crate) fn look_again(&self, is_left_out: impl Fn(&TenantId) -> bool) {

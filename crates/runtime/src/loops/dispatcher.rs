@@ -152,12 +152,14 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
                     }
                 };
                 // A look that nobody asked for finds nothing, nearly always. Starts that found the way past the backlog closed
-                // for it would fill the backlog, and what fills it keeps the way closed.
-                if is_asked {
+                // for it would fill the backlog, and what fills it keeps the way closed. But where something was passed over, the
+                // look forgets that until it has found it again.
+                if is_asked || workshop.concurrency.passes_over() {
                     quiet.set(false);
                 }
             }
             Err(error) => {
+                quiet.set(false);
                 tracing::warn!(%error, "open dispatches could not be read");
                 if !super::pause(engine.clock().as_ref(), engine.shutdown(), hint, poll).await {
                     return;

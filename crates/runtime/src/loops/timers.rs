@@ -11,6 +11,8 @@ use servo_store::dispatch::DueTimer;
 use crate::engine::{Engine, Error, Order};
 
 const BATCH: u32 = 256;
+/// After timers could not be read.
+const AGAIN_MIN: Duration = Duration::from_millis(50);
 /// Timers fired at the same time.
 const TOGETHER: usize = 64;
 
@@ -21,9 +23,9 @@ pub(crate) async fn run(engine: Engine) {
             Ok(wait) => wait,
             Err(error) => {
                 tracing::warn!(%error, "timers could not be read");
-                let poll = engine.config().poll();
-                engine.wake().timers_next(engine.now().plus(poll));
-                poll
+                let now = engine.now();
+                let next = engine.wake().timers_next(now.plus(engine.config().poll()));
+                next.since(now).max(AGAIN_MIN)
             }
         };
     }
