@@ -39,15 +39,18 @@ pub(crate) struct UnderWay {
 /// How long a count is believed that other processes change as well. Below half of the limit they would have to fill the other
 /// half in this time for one start too many.
 pub(crate) const BELIEVED: Duration = Duration::from_millis(100);
-/// And so much longer for each run that is missing to that half: others do not start ten thousand a second for one tenant. A
-/// tenant with many runs that wait would otherwise have all of them counted ten times a second.
-const BELIEVED_PER_RUN: Duration = Duration::from_micros(100);
+/// And so long for each run that is still free of a large limit: others do not start twenty thousand a second for one tenant. A
+/// tenant with many runs that wait would otherwise have all of them counted again and again.
+const BELIEVED_PER_RUN: Duration = Duration::from_micros(50);
 const BELIEVED_MAX: Duration = Duration::from_secs(10);
+/// Fewer than these are filled in a moment.
+const FREE_MIN: u32 = 1_000;
 
 /// Whether another process, too, cannot have filled what is free of a limit since so many were counted.
 fn is_far_below(active: u32, most: u32, age: Duration) -> bool {
-    let Some(free) = (most / 2).checked_sub(active).filter(|free| *free > 0) else { return false };
-    age < (BELIEVED + BELIEVED_PER_RUN.saturating_mul(free)).min(BELIEVED_MAX)
+    let free = most.saturating_sub(active);
+    let is_long_way = free >= FREE_MIN && age < BELIEVED_PER_RUN.saturating_mul(free).min(BELIEVED_MAX);
+    is_long_way || (active < most / 2 && age < BELIEVED)
 }
 
 fn is_active(status: RunStatus) -> bool {
@@ -83,7 +86,10 @@ impl Admissions {
     pub(super) fn counted(&self, tenant: &TenantId, active: Option<u32>, at: Duration) {
         let mut tenants = self.lock();
         let tally = tenants.entry(tenant.clone()).or_default();
-        (tally.active, tally.counted_at) = (active, at);
+        // A count that stopped early, at a small limit, says less than what is known.
+        if active.is_some() || tally.active.is_none() {
+            (tally.active, tally.counted_at) = (active, at);
+        }
     }
 
     /// A run has changed its status.
@@ -148,10 +154,11 @@ mod tests {
             (0, 1, 0, false),
             (0, 2, 99, true),
             (1, 2, 0, false),
-            (4_000, 10_000, 199, true),
-            (4_000, 10_000, 200, false),
-            (5_000, 10_000, 0, false),
-            (100_000, 1_000_000, 9_999, true),
+            (4_000, 10_000, 299, true),
+            (4_000, 10_000, 300, false),
+            (9_000, 10_000, 49, true),
+            (9_001, 10_000, 0, false),
+            (600_000, 1_000_000, 9_999, true),
             (100_000, 1_000_000, 10_000, false),
         ];
         for (active, most, age, believed) in table {
@@ -173,5 +180,7 @@ mod tests {
         assert_eq!(admissions.active(&tenant), Some((3, Duration::ZERO)));
         drop(admissions.enter(&tenant));
         assert_eq!(admissions.active(&tenant), Some((3, Duration::ZERO)));
+        admissions.counted(&tenant, None, Duration::from_secs(1));
+        assert_eq!(admissions.active(&tenant), Some((3, Duration::ZERO)), "that count stopped before it had all");
     }
 }
