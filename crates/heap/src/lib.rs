@@ -2,7 +2,7 @@
 //!
 //! Rust names an alignment with every request, and the usual binding passes it on. mimalloc 3 then takes its way for unusual
 //! alignments: most blocks over a kilobyte become larger than asked for and are marked, which makes freeing all blocks of their
-//! page slower. Alignments up to 16 bytes, which is nearly all, need none of that: every block has them.
+//! page slower. Alignments up to 16 bytes, which is nearly all, need none of that: every block of more than 8 bytes has them.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;

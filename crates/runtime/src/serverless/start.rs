@@ -286,6 +286,10 @@ impl Serverless {
 /// What was accepted, however far it is by now: callers may count on that.
 fn as_accepted(record: InvocationRecord) -> InvocationRecord {
     let created_at = record.timestamps.created_at;
+    // What it waits for by now is none of it.
+    let is_queued = record.status == InvocationStatus::Queued;
+    let (blocked_by, earliest_at) =
+        if is_queued { (record.blocked_by, record.earliest_at) } else { Default::default() };
     let InvocationObservability { metrics, .. } = record.observability;
     let metrics = InvocationMetrics { memory_limit_mb: metrics.memory_limit_mb, ..InvocationMetrics::default() };
     InvocationRecord {
@@ -294,6 +298,8 @@ fn as_accepted(record: InvocationRecord) -> InvocationRecord {
         error: None,
         timestamps: InvocationTimestamps { created_at, started_at: None, suspended_at: None, finished_at: None },
         observability: InvocationObservability { metrics, ..record.observability },
+        blocked_by,
+        earliest_at,
         ..record
     }
 }
