@@ -1,5 +1,6 @@
 //! Code that this node runs itself: Starlark, in children of this same program.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -45,10 +46,18 @@ pub(crate) struct AllHandlers {
 
 #[async_trait]
 impl Handlers for AllHandlers {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    /// Hands the future on as it is: an async function would put it into another box.
+    fn call<'life0, 'async_trait>(
+        &'life0 self,
+        call: Box<HandlerCall>,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, HandlerFailure>> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
         match &call.spec.reach {
-            Reach::Code(code) if code.language == LANGUAGE => self.starlark.call(call).await,
-            Reach::Code(_) | Reach::Push { .. } | Reach::Pull | Reach::InProcess => self.lambda.call(call).await,
+            Reach::Code(code) if code.language == LANGUAGE => self.starlark.call(call),
+            Reach::Code(_) | Reach::Push { .. } | Reach::Pull | Reach::InProcess => self.lambda.call(call),
         }
     }
 

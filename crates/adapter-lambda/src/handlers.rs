@@ -219,7 +219,7 @@ impl LambdaHandlers {
         Ok(hub)
     }
 
-    async fn pull(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn pull(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         match self.hub(&call.tenant, &call.function) {
             Ok(hub) => hub.call(call).await,
             Err(error @ Error::Full { .. }) => Err(HandlerFailure::unreached(failure::TOO_MANY, error.to_string())),
@@ -258,7 +258,7 @@ impl Drop for LambdaHandlers {
 
 #[async_trait]
 impl Handlers for LambdaHandlers {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         // Left out, it would let the handler act for everybody.
         let in_header = matches!(call.spec.reach, Reach::Pull | Reach::Push { .. });
         if in_header && call.tenant_id.as_ref().is_some_and(|id| HeaderValue::from_str(id).is_err()) {

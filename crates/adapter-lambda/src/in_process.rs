@@ -32,7 +32,7 @@ impl InProcess {
         self.handlers.write().unwrap_or_else(PoisonError::into_inner).insert(function.to_owned(), handler);
     }
 
-    pub(crate) async fn call(&self, call: HandlerCall) -> Result<String, HandlerFailure> {
+    pub(crate) async fn call(&self, call: Box<HandlerCall>) -> Result<String, HandlerFailure> {
         let handler = self.handlers.read().unwrap_or_else(PoisonError::into_inner).get(&call.function).cloned();
         let Some(handler) = handler else {
             let message =
@@ -40,7 +40,7 @@ impl InProcess {
             return Err(HandlerFailure::unreachable(failure::NOT_FOUND, message));
         };
         // Also the closure itself may panic, before there is a future.
-        let work = AssertUnwindSafe(async move { handler(call).await }).catch_unwind();
+        let work = AssertUnwindSafe(async move { handler(*call).await }).catch_unwind();
         work.await.unwrap_or_else(|_| Err(HandlerFailure::crashed(failure::EXIT, "the handler panicked")))
     }
 }

@@ -48,7 +48,7 @@ struct State {
 }
 
 struct Waiting {
-    call: HandlerCall,
+    call: Box<HandlerCall>,
     /// Told when a worker takes it.
     take: oneshot::Sender<Instant>,
     reply: oneshot::Sender<Answer>,
@@ -73,7 +73,7 @@ struct Taken {
 
 /// A call on its way to a worker.
 pub(crate) struct Handed {
-    pub(crate) call: HandlerCall,
+    pub(crate) call: Box<HandlerCall>,
     pub(crate) deadline: Timestamp,
 }
 
@@ -110,7 +110,7 @@ impl Hub {
     }
 
     /// Waits for a worker, and then for its answer. The function's time begins when the worker takes the call.
-    pub(crate) async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    pub(crate) async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let (request_id, timeout, began) = (call.request_id.clone(), call.timeout, Instant::now());
         let Put { ticket, mut taken, answer } = self.put(call)?;
         let _forget = Forget { hub: self, request_id, ticket };
@@ -161,7 +161,7 @@ impl Hub {
         Some(HandlerFailure::unreached(failure::NO_WORKER, message))
     }
 
-    fn put(&self, call: HandlerCall) -> Result<Put, HandlerFailure> {
+    fn put(&self, call: Box<HandlerCall>) -> Result<Put, HandlerFailure> {
         if HeaderValue::from_str(&call.request_id).is_err() {
             let message = "the request id has characters that no header can carry";
             return Err(HandlerFailure::crashed(failure::INVALID_RESPONSE, message));

@@ -40,7 +40,7 @@ impl Push {
     }
 
     /// Without a timeout: whoever calls has one.
-    pub(crate) async fn call(&self, url: &str, call: HandlerCall) -> Result<String, HandlerFailure> {
+    pub(crate) async fn call(&self, url: &str, call: Box<HandlerCall>) -> Result<String, HandlerFailure> {
         let address = address(url, &call.function);
         let headers = headers(&call);
         let durable = call.spec.durable;

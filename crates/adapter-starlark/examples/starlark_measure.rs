@@ -16,7 +16,7 @@ impl LineSink for NoLines {
     fn line(&self, _line: CapturedLine) {}
 }
 
-fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
+fn call(source: &str) -> Result<Box<HandlerCall>, servo_model::Invalid> {
     let code = Code {
         language: "starlark".to_owned(),
         source: source.into(),
@@ -25,7 +25,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
         retry: RetryRule::never(),
         checkpointing: Checkpointing::Automatic,
     };
-    Ok(HandlerCall {
+    Ok(Box::new(HandlerCall {
         tenant: TenantId::default_tenant(),
         subject: None,
         function: "f".to_owned(),
@@ -40,7 +40,7 @@ fn call(source: &str) -> Result<HandlerCall, servo_model::Invalid> {
         trace: None,
         run_id: RunId::parse("inv_1")?,
         is_awaited: true,
-    })
+    }))
 }
 
 #[expect(clippy::print_stdout, reason = "it prints what it measured")]

@@ -90,7 +90,7 @@ impl Starlark {
             Ok(Ok(issues)) => Err(issues),
             Err(_) => Err(vec![too_slow()]),
             Ok(Err(_)) => {
-                let ended = lease.child.end().await;
+                let ended = Box::pin(lease.child.end()).await;
                 let limit = failure::limit_of(&ended, memory_mb, cpu_ms);
                 let message = match limit {
                     Some(failure) => failure.message,
@@ -161,7 +161,7 @@ impl Starlark {
             Ok(Err(Broken::Ours(failure))) => Err(failure),
             Ok(Err(Broken::Child(error))) => {
                 conversation.turn = None;
-                let ended = lease.child.end().await;
+                let ended = Box::pin(lease.child.end()).await;
                 let Some(limit) = failure::limit_of(&ended, code.memory_mb, cpu_ms) else {
                     tracing::warn!(%error, ?ended, function = call.function, "a Starlark child ended unexpectedly");
                     let how =
@@ -242,12 +242,9 @@ fn conclude(
 
 #[async_trait]
 impl Handlers for Starlark {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         match &call.spec.reach {
-            Reach::Code(code) if code.language == LANGUAGE => {
-                let code = code.clone();
-                self.run(&call, &code).await
-            }
+            Reach::Code(code) if code.language == LANGUAGE => self.run(&call, code).await,
             Reach::Code(code) => {
                 let message = format!("nothing here runs {}", code.language);
                 Err(HandlerFailure::unreachable("ResourceNotFoundException", message))

@@ -23,6 +23,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const LAST_WORDS_BYTES: u64 = 8 * 1024;
 /// What the interpreter itself needs for a call, beside what the program may have.
 const OVERHEAD_BYTES: u64 = 8 * 1024 * 1024;
+/// A body below this size is copied behind its head, to be one write with it.
+const BODY_WITH_HEAD_MAX: usize = 64 * 1024;
 /// What an allocator may have in store when a child is ready. The limit counts what is asked of the system, so a program has this
 /// much more; with an allocator that reserves a gigabyte, the limit would mean nothing.
 const STORE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -74,7 +76,8 @@ pub(crate) struct Ended {
 }
 
 impl Child {
-    pub(crate) async fn start(spawner: &Spawner, alive: &Arc<AtomicUsize>) -> io::Result<Self> {
+    /// In a box, as it goes from hand to hand.
+    pub(crate) async fn start(spawner: &Spawner, alive: &Arc<AtomicUsize>) -> io::Result<Box<Self>> {
         let alive = Alive::one(alive);
         let mut process = spawner.spawn().await?;
         let missing = || io::Error::other("a child has no pipes");
@@ -82,7 +85,7 @@ impl Child {
         let input = process.stdin.take().ok_or_else(missing)?;
         let output = BufReader::new(process.stdout.take().ok_or_else(missing)?);
         let errors = process.stderr.take().ok_or_else(missing)?;
-        let mut child = Self {
+        let mut child = Box::new(Self {
             process,
             pid,
             input,
@@ -95,7 +98,7 @@ impl Child {
             calls: 0,
             is_loaded: false,
             _alive: alive,
-        };
+        });
         match tokio::time::timeout(READY, child.receive()).await {
             Ok(Ok((FromChild::Ready { store_bytes, .. }, _))) if store_bytes > STORE_BYTES_MAX => {
                 let (store, max) = (store_bytes / 1024 / 1024, STORE_BYTES_MAX / 1024 / 1024);
@@ -153,7 +156,7 @@ impl Child {
 
     pub(crate) async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
         let mut frame = encode(head, body.len()).map_err(io::Error::other)?;
-        if body.len() < 64 * 1024 {
+        if body.len() < BODY_WITH_HEAD_MAX {
             frame.extend_from_slice(body);
             return self.input.write_all(&frame).await;
         }
@@ -169,12 +172,27 @@ impl Child {
         Ok(())
     }
 
-    /// Reads no more than a frame may have, and takes memory only for what has arrived.
+    /// The next frame. Most come whole, and their heads are read where they are.
     pub(crate) async fn receive(&mut self) -> io::Result<(FromChild, Vec<u8>)> {
+        let arrived = self.output.fill_buf().await?;
+        if let Some(prefix) = arrived.first_chunk() {
+            let (head_len, body_len) = frame_lengths(*prefix)?;
+            let end = PREFIX_BYTES + head_len + body_len;
+            if let Some(frame) = arrived.get(PREFIX_BYTES..end) {
+                let (head, body) = frame.split_at(head_len);
+                let read = (read_head(head)?, body.to_vec());
+                self.output.consume(end);
+                return Ok(read);
+            }
+        }
+        Box::pin(self.receive_pieces()).await
+    }
+
+    /// Reads no more than a frame may have, and takes memory only for what has arrived.
+    async fn receive_pieces(&mut self) -> io::Result<(FromChild, Vec<u8>)> {
         let mut prefix = [0; PREFIX_BYTES];
         self.output.read_exact(&mut prefix).await?;
-        let too_large = || io::Error::new(io::ErrorKind::InvalidData, "a frame is too large");
-        let (head_len, body_len) = lengths(prefix, FROM_CHILD_BYTES_MAX).ok_or_else(too_large)?;
+        let (head_len, body_len) = frame_lengths(prefix)?;
         let mut head = Vec::new();
         let mut body = Vec::new();
         (&mut self.output).take(head_len as u64).read_to_end(&mut head).await?;
@@ -182,12 +200,11 @@ impl Child {
         if head.len() < head_len || body.len() < body_len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let head = serde_json::from_slice(&head).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-        Ok((head, body))
+        Ok((read_head(&head)?, body))
     }
 
     /// Waits for the process to end, kills it if it does not, and hears what it had to say.
-    pub(crate) async fn end(mut self) -> Ended {
+    pub(crate) async fn end(mut self: Box<Self>) -> Ended {
         drop(self.input);
         let status = match tokio::time::timeout(LAST_WORDS, self.process.wait()).await {
             Ok(status) => status.ok(),
@@ -205,6 +222,15 @@ impl Child {
         let usage = used(cpu_us, &last_words, self.usage.cpu_total_us);
         Ended { signal: status.and_then(|status| status.signal()), last_words, usage }
     }
+}
+
+fn frame_lengths(prefix: [u8; PREFIX_BYTES]) -> io::Result<(usize, usize)> {
+    let too_large = || io::Error::new(io::ErrorKind::InvalidData, "a frame is too large");
+    lengths(prefix, FROM_CHILD_BYTES_MAX).ok_or_else(too_large)
+}
+
+fn read_head(head: &[u8]) -> io::Result<FromChild> {
+    serde_json::from_slice(head).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// What one call used of CPU time, of which the child had used some before, and of memory, by the lines of `/proc/…/status`.

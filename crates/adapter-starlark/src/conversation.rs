@@ -106,13 +106,14 @@ impl<'a> Conversation<'a> {
         Self { parts, egress, service, call, code, cpu_ms, turn: None, arn, token, held, logged: 0 }
     }
 
+    /// What few calls come to is in boxes, so that it makes no other call's future larger.
     pub(crate) async fn run(&mut self, child: &mut Child) -> Result<(Outcome, Vec<u8>), Broken> {
         if !child.is_loaded {
             child.send(&ToChild::Load, self.code.source.as_bytes()).await?;
             child.is_loaded = true;
         }
         if self.call.spec.durable {
-            self.begin_durable(child).await?;
+            Box::pin(self.begin_durable(child)).await?;
         } else {
             let seed = format!("{}/{}/{}", self.call.run_id, self.call.request_id, (self.parts.now)().as_millis());
             child.send(&ToChild::Call(Box::new(self.head(seed, false))), self.call.payload.as_bytes()).await?;
@@ -133,11 +134,11 @@ impl<'a> Conversation<'a> {
                     child.send(&ToChild::Now { millis }, &[]).await?;
                 }
                 FromChild::Http(head) => {
-                    let (head, body) = self.http(child, *head, body).await?;
+                    let (head, body) = Box::pin(self.http(child, *head, body)).await?;
                     child.send(&head, &body).await?;
                 }
-                FromChild::Checkpoint => self.checkpoint(child, &body).await?,
-                FromChild::Began => self.began(&body).await?,
+                FromChild::Checkpoint => Box::pin(self.checkpoint(child, &body)).await?,
+                FromChild::Began => Box::pin(self.began(&body)).await?,
                 FromChild::Done { outcome, usage } => {
                     child.usage = usage;
                     child.calls += 1;

@@ -35,9 +35,10 @@ pub(crate) struct Pool {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "a child leaves in the box that it came in")]
 struct Kept {
     idle: HashMap<Key, Vec<Idle>>,
-    spare: Vec<Child>,
+    spare: Vec<Box<Child>>,
     /// Spares that are being started.
     coming: usize,
     is_tended: bool,
@@ -45,14 +46,14 @@ struct Kept {
 
 #[derive(Debug)]
 struct Idle {
-    child: Child,
+    child: Box<Child>,
     since: Instant,
 }
 
 /// A child that works on a call. Dropped, it is killed; given back, it is kept.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pub(crate) child: Child,
+    pub(crate) child: Box<Child>,
     /// Of a call, for its first moments. Most calls end within them, and of those only so many run at once as processors
     /// have use for: the same few children serve all of them, with what they need in the processors' caches. Whoever takes longer
     /// gives it up, so nobody waits for a program that computes or waits for long.
@@ -89,7 +90,7 @@ impl Pool {
         }
         // Starting a process takes longer than a turn.
         drop(turn);
-        self.fresh(permit).await
+        Box::pin(self.fresh(permit)).await
     }
 
     /// A child that has seen nothing.
@@ -168,7 +169,7 @@ impl Pool {
 
 impl Kept {
     /// The one that worked last: its memory is the warmest.
-    fn take(&mut self, key: &Key) -> Option<Child> {
+    fn take(&mut self, key: &Key) -> Option<Box<Child>> {
         let idle = self.idle.get_mut(key)?;
         let child = idle.pop().map(|idle| idle.child);
         if idle.is_empty() {
@@ -177,7 +178,7 @@ impl Kept {
         child
     }
 
-    fn evict_oldest(&mut self) -> Option<Child> {
+    fn evict_oldest(&mut self) -> Option<Box<Child>> {
         // Those of one key are in the order in which they came back.
         let oldest = |idle: &Vec<Idle>| idle.first().map(|idle| idle.since);
         let key = self.idle.iter().min_by_key(|(_, idle)| oldest(idle)).map(|(key, _)| key.clone());
@@ -190,7 +191,8 @@ impl Kept {
         child
     }
 
-    fn evict_idle_since(&mut self, before: Instant) -> Vec<Child> {
+    #[expect(clippy::vec_box, reason = "as in `Kept`")]
+    fn evict_idle_since(&mut self, before: Instant) -> Vec<Box<Child>> {
         let mut evicted = Vec::new();
         self.idle.retain(|_, idle| {
             while idle.first().is_some_and(|idle| idle.since <= before) {

@@ -8,6 +8,8 @@ use servo_model::operation::ErrorObject;
 /// The two lengths in front of a frame, little-endian.
 pub(crate) const PREFIX_BYTES: usize = 8;
 pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
+/// Most heads are smaller, and most bodies.
+const HEAD_BYTES_USUAL: usize = 512;
 /// The largest body from a child: a result or a batch of updates, which have smaller limits of their own.
 pub(crate) const FROM_CHILD_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The largest body to a child: a page of state, in which a text may take several times its size.
@@ -134,7 +136,8 @@ pub(crate) struct ChildUsage {
 
 /// A head as bytes with both lengths in front; the body follows as it is.
 pub(crate) fn encode<T: Serialize>(head: &T, body_len: usize) -> serde_json::Result<Vec<u8>> {
-    let mut frame = vec![0; PREFIX_BYTES];
+    let mut frame = Vec::with_capacity(PREFIX_BYTES + HEAD_BYTES_USUAL + body_len.min(HEAD_BYTES_USUAL));
+    frame.resize(PREFIX_BYTES, 0);
     serde_json::to_writer(&mut frame, head)?;
     // Both are far below 4 GiB: heads are small and bodies are checked by whoever makes them.
     let head_len = u32::try_from(frame.len() - PREFIX_BYTES).unwrap_or(u32::MAX);

@@ -99,7 +99,8 @@ impl From<String> for Reply {
 /// Reaches the handlers of this node. `call` may be dropped: the execution was stopped, or the invocation took too long.
 #[async_trait]
 pub trait Handlers: Send + Sync {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure>;
+    /// In a box, because a call is large and goes through several hands.
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure>;
 
     /// Whether `call` itself sees to the timeout of a function that is reached like this, because only there it is known when
     /// the function has its call.
@@ -134,7 +135,7 @@ pub struct NoHandlers;
 
 #[async_trait]
 impl Handlers for NoHandlers {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let message = format!("this node runs no functions, and so not `{}`", call.function);
         Err(HandlerFailure::unreachable("ResourceNotFoundException", message))
     }

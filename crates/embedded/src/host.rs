@@ -102,7 +102,7 @@ impl Host {
 
 #[async_trait]
 impl Handlers for Host {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let Some(function) = self.functions.0.get(&call.function) else {
             // Not a lost cause: the program may have been started without a function that it had before.
             let message = format!(

@@ -194,7 +194,7 @@ struct Invocation {
 #[async_trait]
 impl Handlers for Workers {
     /// Who called may go; the worker does not notice.
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let input: DurableExecutionInvocationInput = serde_json::from_str(&call.payload)
             .map_err(|error| HandlerFailure::crashed("Runtime.UnmarshalError", error.to_string()))?;
         let number = {

@@ -136,7 +136,7 @@ async fn a_call_times_out() {
     let address = fixture.open().await;
     let short = HandlerCall { timeout: Duration::from_millis(200), ..pull_call("b") };
     let poll = fixture.next(address);
-    let (answer, _) = soon(async { tokio::join!(fixture.handlers.call(short), poll) }).await;
+    let (answer, _) = soon(async { tokio::join!(fixture.handlers.call(Box::new(short)), poll) }).await;
     assert_eq!((kind(&answer), message(&answer)), ("Sandbox.Timedout", "Task timed out after 0.20 seconds"));
     assert_eq!(answer.unwrap_err().kind, FailureKind::Crashed);
     assert_eq!(fixture.respond(address, "b", "late").await, 400);
@@ -151,7 +151,7 @@ async fn waiting_for_a_worker_is_no_part_of_the_timeout() {
     assert_eq!(soon(fixture.next(address)).await.0, "busy");
     let handlers = fixture.handlers.clone();
     let call = HandlerCall { timeout: Duration::from_millis(1), ..pull_call("queued") };
-    let queued = spawn(async move { handlers.call(call).await });
+    let queued = spawn(async move { handlers.call(Box::new(call)).await });
     until("it waits", || fixture.worker().waiting == 1).await;
     // The only worker is at work for longer than the other call may take.
     let mut waits = tokio::time::interval(Duration::from_millis(50));
@@ -213,11 +213,11 @@ async fn too_many_waiting_calls_are_refused() {
     let fixture = fixture_with(Settings { waiting_max: 2, ..Settings::default() });
     fixture.open().await;
     let _waiting = (fixture.start_waiting("a").await, fixture.start_waiting("b").await);
-    let answer = fixture.handlers.call(pull_call("c")).await;
+    let answer = fixture.handlers.call(Box::new(pull_call("c"))).await;
     assert_eq!(kind(&answer), "TooManyRequests");
     assert_eq!(answer.unwrap_err().kind, FailureKind::Unreached);
     let bytes = fixture_with(Settings { waiting_bytes_max: 10, ..Settings::default() });
-    assert_eq!(kind(&bytes.handlers.call(pull_call("c")).await), "TooManyRequests");
+    assert_eq!(kind(&bytes.handlers.call(Box::new(pull_call("c"))).await), "TooManyRequests");
 }
 
 #[tokio::test]
@@ -285,7 +285,7 @@ async fn stopping_ends_calls_and_listeners() {
         assert_eq!(kind(&answer), "Runtime.ExitError");
         assert_eq!(answer.unwrap_err().kind, how);
     }
-    assert_eq!(kind(&fixture.handlers.call(pull_call("r")).await), "Runtime.ExitError");
+    assert_eq!(kind(&fixture.handlers.call(Box::new(pull_call("r"))).await), "Runtime.ExitError");
     assert!(fixture.client.get(url(address, "invocation/next")).send().await.is_err());
     assert!(matches!(fixture.handlers.open_pull(&tenant(), "g").await, Err(Error::Stopping)));
 }

@@ -57,9 +57,12 @@ async fn the_payload_is_posted_and_the_body_is_the_answer() {
     let client_context = Some("e30=".to_owned());
     let trace = Some("Root=1".to_owned());
     let posted = HandlerCall { tenant_id, client_context, trace, ..push(address, "200 - fine") };
-    assert_eq!(soon(fixture.handlers.call(posted)).await, Ok("fine".to_owned().into()));
+    assert_eq!(soon(fixture.handlers.call(Box::new(posted))).await, Ok("fine".to_owned().into()));
     let complete = Reach::Push { url: format!("http://{address}/x/invocations") };
-    assert_eq!(soon(fixture.handlers.call(call(complete, "r2", "200 - fine"))).await, Ok("fine".to_owned().into()));
+    assert_eq!(
+        soon(fixture.handlers.call(Box::new(call(complete, "r2", "200 - fine")))).await,
+        Ok("fine".to_owned().into())
+    );
     let seen = seen.lock().unwrap();
     let (path, headers, body) = &seen[0];
     assert_eq!((path.as_str(), body.as_str()), ("/2015-03-31/functions/f/invocations", "200 - fine"));
@@ -86,7 +89,7 @@ async fn a_tenant_id_is_never_left_out() {
     let fixture = fixture();
     for call in [push(address, "200 - fine"), call(Reach::Pull, "r1", "{}")] {
         let call = HandlerCall { tenant_id: Some("a\nb".to_owned()), ..call };
-        let refused = soon(fixture.handlers.call(call)).await;
+        let refused = soon(fixture.handlers.call(Box::new(call))).await;
         assert_eq!(kind(&refused), "InvalidParameterValueException");
         assert_eq!(refused.unwrap_err().kind, FailureKind::Unreachable, "it does not get better");
     }
@@ -98,7 +101,8 @@ async fn a_tenant_id_is_never_left_out() {
 async fn failures_are_told_apart() {
     let (address, _) = server().await;
     let fixture = fixture();
-    let answer = async |payload: &str| -> Answer { soon(fixture.handlers.call(push(address, payload))).await };
+    let answer =
+        async |payload: &str| -> Answer { soon(fixture.handlers.call(Box::new(push(address, payload)))).await };
     let failed = answer(r#"200 Unhandled {"errorType":"E","errorMessage":"m","stackTrace":["at x"]}"#).await;
     assert_eq!((kind(&failed), message(&failed)), ("E", "m"));
     assert_eq!(failed.unwrap_err().error.stack_trace, Some(vec!["at x".to_owned()]));
@@ -123,18 +127,18 @@ async fn nobody_there_and_nobody_answering_are_different() {
     let (address, _) = server().await;
     let fixture = fixture();
     let hanging = HandlerCall { timeout: Duration::from_millis(50), ..push(address, "200 - hang") };
-    let hung = soon(fixture.handlers.call(hanging)).await;
+    let hung = soon(fixture.handlers.call(Box::new(hanging))).await;
     assert_eq!(kind(&hung), "Sandbox.Timedout");
     assert_eq!(hung.unwrap_err().kind, FailureKind::Crashed, "it may have run");
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
-    let refused = soon(fixture.handlers.call(push(address, "200 - x"))).await;
+    let refused = soon(fixture.handlers.call(Box::new(push(address, "200 - x")))).await;
     assert_eq!(kind(&refused), "Runtime.ConnectionError");
     assert!(message(&refused).contains("refused"), "{refused:?}");
     assert_eq!(refused.unwrap_err().kind, FailureKind::Unreached);
     let unknown = call(Reach::Push { url: "http://handler.invalid".to_owned() }, "r1", "200 - x");
-    let unknown = soon(fixture.handlers.call(unknown)).await;
+    let unknown = soon(fixture.handlers.call(Box::new(unknown))).await;
     assert_eq!(
         (kind(&unknown), unknown.as_ref().unwrap_err().kind),
         ("Runtime.ConnectionError", FailureKind::Unreached)
@@ -149,7 +153,7 @@ async fn a_gateway_is_not_the_handler() {
     let answer = async |payload: &str, durable: bool| -> HandlerFailure {
         let mut call = push(address, payload);
         call.spec.durable = durable;
-        soon(fixture.handlers.call(call)).await.unwrap_err()
+        soon(fixture.handlers.call(Box::new(call))).await.unwrap_err()
     };
     for (status, plain) in [
         ("429", FailureKind::Unreached),
@@ -180,6 +184,6 @@ async fn a_connection_that_breaks_later_is_a_crash() {
         }
     });
     let fixture = fixture();
-    let broken = soon(fixture.handlers.call(push(address, "the payload"))).await;
+    let broken = soon(fixture.handlers.call(Box::new(push(address, "the payload")))).await;
     assert_eq!((kind(&broken), broken.as_ref().unwrap_err().kind), ("Runtime.ConnectionError", FailureKind::Crashed));
 }

@@ -123,7 +123,7 @@ impl Fixture {
     pub(crate) fn start(&self, call: HandlerCall) -> JoinHandle<Answer> {
         let handlers = self.handlers.clone();
         let text = |reply: Reply| Reply::from(reply.text);
-        spawn(async move { handlers.call(call).await.map(text) })
+        spawn(async move { handlers.call(Box::new(call)).await.map(text) })
     }
 
     /// Starts a call and waits until it stands in the queue.

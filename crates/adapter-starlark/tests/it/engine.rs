@@ -29,7 +29,7 @@ struct Sources {
 
 #[async_trait]
 impl Handlers for Sources {
-    async fn call(&self, mut call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, mut call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         call.spec.reach = Reach::Code(code(&self.sources[&call.function]));
         self.world.starlark.call(call).await
     }

@@ -94,7 +94,7 @@ impl Execution {
             };
             serde_json::to_string(&input).unwrap()
         };
-        let reply = world.starlark.call(call_of(self.code.clone(), true, &payload)).await?;
+        let reply = world.starlark.call(Box::new(call_of(self.code.clone(), true, &payload))).await?;
         Ok(serde_json::from_str(&reply.text).unwrap())
     }
 

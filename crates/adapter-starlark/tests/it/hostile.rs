@@ -114,7 +114,8 @@ async fn hostile_programs_end_their_own_call_and_nothing_else() {
         let mut call = call_of(hostile(&source), false, "null");
         call.timeout = TIMEOUT;
         let began = Instant::now();
-        let (ended, other) = tokio::join!(world.starlark.call(call), world.starlark.call(plain(neighbour, "41")));
+        let (ended, other) =
+            tokio::join!(world.starlark.call(Box::new(call)), world.starlark.call(Box::new(plain(neighbour, "41"))));
         assert!(began.elapsed() < TIMEOUT * 2, "{what} took {:?}", began.elapsed());
         assert_eq!(other.unwrap().text, "42", "beside {what}");
         let Err(failure) = ended else {
@@ -189,7 +190,7 @@ async fn log_lines_are_bounded() {
     let mut call = call_of(Code { memory_mb: 512, ..code(source) }, false, "null");
     call.timeout = Duration::from_secs(60);
     let before = resident_kb();
-    drop(world.starlark.call(call).await);
+    drop(world.starlark.call(Box::new(call)).await);
     let bytes: usize = world.lines.texts().iter().map(String::len).sum();
     assert!(bytes <= 256 * 1024, "{bytes}");
     assert!(world.lines.texts().iter().all(|line| line.len() <= 64 * 1024));
@@ -204,7 +205,7 @@ async fn a_call_that_waits_too_long_is_ended_by_the_clock() {
     let mut call = call_of(Code { cpu_milli: 60_000, ..code(source) }, false, "null");
     call.timeout = Duration::from_millis(300);
     let began = Instant::now();
-    let failure = world.starlark.call(call).await.unwrap_err();
+    let failure = world.starlark.call(Box::new(call)).await.unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(20));
     assert!(failure.usage.cpu_ms.is_some() && failure.usage.memory_mb.is_some(), "{failure:?}");
     let failure = Failure::of(&failure.error);
@@ -224,7 +225,7 @@ async fn a_killed_child_is_a_crash() {
         let [child] = children()[..] else { panic!("one child works") };
         kill(child);
     };
-    let (ended, ()) = tokio::join!(world.starlark.call(plain(source, "null")), killer);
+    let (ended, ()) = tokio::join!(world.starlark.call(Box::new(plain(source, "null"))), killer);
     assert_eq!(ended.unwrap_err().kind, servo_adapter::FailureKind::Crashed);
     assert_eq!(world.result("def main(ctx, input):\n    return 1\n", "null").await, json!(1));
 }
@@ -240,7 +241,7 @@ async fn a_dropped_call_ends_its_child() {
         }
     };
     tokio::select! {
-        _ = world.starlark.call(plain(source, "null")) => panic!("it never ends"),
+        _ = world.starlark.call(Box::new(plain(source, "null"))) => panic!("it never ends"),
         () = started => {}
     }
     while !children().is_empty() {
@@ -259,7 +260,7 @@ async fn children_belong_to_one_tenant_and_one_source() {
     assert_eq!(children(), first);
     let other = plain(source, "null");
     let other = servo_adapter::HandlerCall { tenant: TenantId::parse("umbrella").unwrap(), ..other };
-    world.starlark.call(other).await.unwrap();
+    world.starlark.call(Box::new(other)).await.unwrap();
     assert_eq!(children().len(), 2);
     world.result("def main(ctx, input):\n    return 2\n", "null").await;
     assert_eq!(children().len(), 3);
@@ -269,7 +270,7 @@ async fn children_belong_to_one_tenant_and_one_source() {
 async fn there_are_never_more_children_than_allowed() {
     let world = World::with(servo_adapter_starlark::Settings { children_max: 2, ..crate::support::settings() });
     let sources: Vec<String> = (0..5).map(|n| format!("def main(ctx, input):\n    return {n}\n")).collect();
-    let calls = sources.iter().map(|source| world.starlark.call(plain(source, "null")));
+    let calls = sources.iter().map(|source| world.starlark.call(Box::new(plain(source, "null"))));
     for (n, reply) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
         assert_eq!(reply.unwrap().text, n.to_string());
     }
@@ -290,9 +291,9 @@ async fn a_place_in_the_line_is_not_the_programs_time() {
     };
     let idle = "def main(ctx, input):\n    return 1\n";
     let (first, refused, waits) = tokio::join!(
-        world.starlark.call(short(busy, 1_000)),
-        world.starlark.call(short(idle, 50)),
-        world.starlark.call(short(idle, 30_000)),
+        world.starlark.call(Box::new(short(busy, 1_000))),
+        world.starlark.call(Box::new(short(idle, 50))),
+        world.starlark.call(Box::new(short(idle, 30_000))),
     );
     assert!(first.is_err());
     let refused = refused.unwrap_err();

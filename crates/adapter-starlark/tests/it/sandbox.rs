@@ -51,7 +51,7 @@ async fn the_smallest_memory_is_enough_for_a_small_program() {
     for _ in 0..20 {
         let code = servo_model::function::Code { memory_mb: 1, cpu_milli: 100, ..crate::support::code(ONE) };
         let call = crate::support::call_of(code, false, r#"{"amount": 1}"#);
-        assert_eq!(servo_adapter::Handlers::call(&world.starlark, call).await.unwrap().text, "1");
+        assert_eq!(servo_adapter::Handlers::call(&world.starlark, Box::new(call)).await.unwrap().text, "1");
     }
     assert_eq!(children().len(), 1);
 }

@@ -72,7 +72,7 @@ impl World {
 
     /// Calls a plain function.
     pub(crate) async fn call(&self, source: &str, input: &str) -> Result<Reply, HandlerFailure> {
-        self.starlark.call(plain(source, input)).await
+        self.starlark.call(Box::new(plain(source, input))).await
     }
 
     pub(crate) async fn result(&self, source: &str, input: &str) -> Value {

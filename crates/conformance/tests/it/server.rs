@@ -32,8 +32,8 @@ struct Later(OnceLock<Arc<Worker>>);
 
 #[async_trait]
 impl Handlers for Later {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
-        self.0.get().unwrap().call(call).await.map(Reply::from)
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
+        self.0.get().unwrap().call(*call).await.map(Reply::from)
     }
 }
 

@@ -284,7 +284,7 @@ impl Invocation {
         };
         // Code may wait as long for a process before its time begins.
         let patience = if matches!(spec.reach, Reach::Code(_)) { timeout * 2 + CODE_PATIENCE } else { timeout };
-        let call = HandlerCall {
+        let call = Box::new(HandlerCall {
             tenant: tenant.clone(),
             subject,
             function_arn: self.executions.place().function_arn(&function, &version),
@@ -299,7 +299,7 @@ impl Invocation {
             trace,
             run_id: self.row.run_id.clone(),
             is_awaited: self.is_awaited,
-        };
+        });
         let keeps_time = self.handlers.keeps_time(&call.spec.reach);
         let work = AssertUnwindSafe(self.handlers.call(call)).catch_unwind();
         tokio::select! {

@@ -289,7 +289,7 @@ struct Hang;
 
 #[async_trait]
 impl Handlers for Hang {
-    async fn call(&self, _call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, _call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         std::future::pending().await
     }
 }

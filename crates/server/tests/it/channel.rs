@@ -19,7 +19,7 @@ struct Telling(UnboundedSender<Value>);
 
 #[async_trait]
 impl Handlers for Telling {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let _ = self.0.send(serde_json::from_str(&call.payload).unwrap());
         std::future::pending().await
     }

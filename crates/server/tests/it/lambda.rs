@@ -15,7 +15,7 @@ struct Echo;
 
 #[async_trait]
 impl Handlers for Echo {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let envelope: Value = serde_json::from_str(&call.payload).unwrap();
         let input = &envelope["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"];
         let input = input.as_str().unwrap_or("null");

@@ -19,7 +19,7 @@ struct Told(Mutex<Vec<Option<String>>>);
 
 #[async_trait]
 impl Handlers for Told {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         self.0.lock().unwrap().push(call.trace);
         Ok("{}".to_owned().into())
     }

@@ -22,7 +22,7 @@ use crate::world::World;
 /// One invocation as its script sees it.
 pub(crate) struct Invocation {
     pub input: DurableExecutionInvocationInput,
-    pub call: HandlerCall,
+    pub call: Box<HandlerCall>,
     pub executions: Executions,
     token: Mutex<Option<String>>,
 }
@@ -58,8 +58,8 @@ pub(crate) struct Scripted {
 
 #[async_trait]
 impl Handlers for Scripted {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
-        self.calls.lock().unwrap().push(call.clone());
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
+        self.calls.lock().unwrap().push(HandlerCall::clone(&call));
         let script = self.scripts.lock().unwrap().get(&call.function).cloned();
         let script = script.ok_or_else(|| HandlerFailure::unreachable("ResourceNotFoundException", "no script"))?;
         let executions = self.executions.get().unwrap().lock().unwrap().clone();

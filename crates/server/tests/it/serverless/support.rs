@@ -24,7 +24,7 @@ pub(crate) struct Obedient {
 
 #[async_trait]
 impl Handlers for Obedient {
-    async fn call(&self, call: HandlerCall) -> Result<Reply, HandlerFailure> {
+    async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let payload: Value = serde_json::from_str(&call.payload).unwrap();
         let durable = call.spec.durable;
