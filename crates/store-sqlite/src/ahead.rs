@@ -28,7 +28,7 @@ pub(crate) struct Ahead {
     pub(crate) runs: HashMap<RunId, RunAhead>,
     /// The requests of new runs.
     pub(crate) requests: HashMap<(TenantId, Digest), RunId>,
-    pub(crate) dispatches: HashMap<String, DispatchAhead>,
+    pub(crate) dispatches: HashMap<Arc<str>, DispatchAhead>,
     pub(crate) cursors: BTreeMap<String, CursorRow>,
     pub(crate) authority: Option<AuthorityRow>,
     pub(crate) audit: Vec<AuditEntry>,

@@ -2,6 +2,7 @@
 //! after a crash these rows are all that recovery needs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use servo_model::contract::{Backlog, DispatchState};
@@ -112,7 +113,10 @@ pub struct DispatchStep {
 impl DispatchStep {
     /// The request id of an attempt: the same attempt is never queued twice.
     pub fn request_id(&self, run_id: &RunId) -> String {
-        format!("{run_id}/{}/{}", self.step_id, self.logical_attempt)
+        let mut id = String::with_capacity(run_id.as_str().len() + self.step_id.as_str().len() + 12);
+        // Writing to a string does not fail.
+        let _ = write!(id, "{run_id}/{}/{}", self.step_id, self.logical_attempt);
+        id
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) enum Change {
     },
     /// `None`: the dispatch is removed. `is_new`: the database cannot have it.
     Dispatch {
-        request_id: String,
+        request_id: Arc<str>,
         row: Option<Arc<DispatchRow>>,
         before: Option<DispatchState>,
         is_new: bool,

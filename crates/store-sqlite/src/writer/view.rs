@@ -34,7 +34,7 @@ const DISPATCHES_MAX: usize = 2_000;
 pub(crate) struct Memory {
     runs: Recent<RunId, Known>,
     /// `None`: there is no such dispatch.
-    dispatches: Recent<String, Option<Arc<DispatchRow>>>,
+    dispatches: Recent<Arc<str>, Option<Arc<DispatchRow>>>,
     cursors: HashMap<String, Option<CursorRow>>,
     authority: Option<Option<AuthorityRow>>,
     /// No run with an id above this one is in the database without being remembered.
@@ -93,7 +93,7 @@ pub(crate) struct View<'w> {
 #[derive(Debug, Default)]
 struct Touched {
     runs: Vec<RunId>,
-    dispatches: Vec<String>,
+    dispatches: Vec<Arc<str>>,
     position: Option<i64>,
 }
 
@@ -122,7 +122,7 @@ impl<'w> View<'w> {
         }
         self.memory.note_forgotten(self.touched.runs.into_iter());
         for request_id in &self.touched.dispatches {
-            drop(self.memory.dispatches.take(request_id));
+            drop(self.memory.dispatches.take(request_id.as_ref()));
         }
         if self.touched.position.is_some() {
             self.memory.next_position = self.touched.position;
@@ -263,7 +263,7 @@ impl<'w> View<'w> {
             Some(known) => known,
             None => {
                 let of_group = self.changes.iter().rev().find_map(|change| match change {
-                    Change::Dispatch { request_id: of, row, .. } if of == request_id => Some(row),
+                    Change::Dispatch { request_id: of, row, .. } if **of == *request_id => Some(row),
                     _ => None,
                 });
                 let ahead = || self.aheads().find_map(|ahead| ahead.dispatches.get(request_id)).map(|found| &found.row);
@@ -273,7 +273,7 @@ impl<'w> View<'w> {
                 }
             }
         };
-        self.memory.dispatches.set(request_id.to_owned(), found.clone());
+        self.memory.dispatches.set(request_id.into(), found.clone());
         Ok(found)
     }
 
@@ -284,7 +284,7 @@ impl<'w> View<'w> {
 
     /// Whether nothing but the database can know it.
     pub(crate) fn is_unknown_dispatch(&self, request_id: &str) -> bool {
-        let is_it = |change: &Change| matches!(change, Change::Dispatch { request_id: of, .. } if of == request_id);
+        let is_it = |change: &Change| matches!(change, Change::Dispatch { request_id: of, .. } if **of == *request_id);
         !self.memory.dispatches.has(request_id)
             && !self.aheads().any(|ahead| ahead.dispatches.contains_key(request_id))
             && !self.changes.iter().any(is_it)
@@ -296,9 +296,9 @@ impl<'w> View<'w> {
         let Some(request_id) = row.as_ref().map(|row| &row.request_id).or(before.map(|row| &row.request_id)) else {
             return;
         };
-        let request_id = request_id.clone();
+        let request_id: Arc<str> = request_id.as_str().into();
         self.touched.dispatches.push(request_id.clone());
-        drop(self.memory.dispatches.take(&request_id));
+        drop(self.memory.dispatches.take(request_id.as_ref()));
         self.memory.dispatches.set(request_id.clone(), row.clone());
         // One that this job hands out with what queues it was never pending for anybody else.
         let own = self.changes.get_mut(self.first..).and_then(<[Change]>::last_mut);

@@ -33,17 +33,17 @@ fn run(row: RunRow, is_new: bool) -> Change {
 
 fn queued(request_id: &str, is_new: bool) -> Change {
     let row = Some(Arc::new(dispatch(request_id, DispatchState::Pending)));
-    Change::Dispatch { request_id: request_id.to_owned(), row, before: None, is_new }
+    Change::Dispatch { request_id: request_id.into(), row, before: None, is_new }
 }
 
 fn moved(request_id: &str, before: DispatchState, state: DispatchState) -> Change {
     let row = Some(Arc::new(dispatch(request_id, state)));
-    Change::Dispatch { request_id: request_id.to_owned(), row, before: Some(before), is_new: false }
+    Change::Dispatch { request_id: request_id.into(), row, before: Some(before), is_new: false }
 }
 
 fn withdrawn(request_id: &str) -> Change {
     let before = Some(DispatchState::Pending);
-    Change::Dispatch { request_id: request_id.to_owned(), row: None, before, is_new: false }
+    Change::Dispatch { request_id: request_id.into(), row: None, before, is_new: false }
 }
 
 fn the_dispatch(ahead: &Ahead) -> &DispatchAhead {

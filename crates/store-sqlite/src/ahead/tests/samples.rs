@@ -194,7 +194,7 @@ fn edges_of_events(long: &str) -> [Change; 2] {
 }
 
 fn edges_of_dispatches(long: &str) -> Vec<Change> {
-    let mut changes = vec![Change::Dispatch { request_id: String::new(), row: None, before: None, is_new: false }];
+    let mut changes = vec![Change::Dispatch { request_id: "".into(), row: None, before: None, is_new: false }];
     for state in DispatchState::ALL {
         let row = DispatchRow {
             target: long.to_owned(),
@@ -207,7 +207,12 @@ fn edges_of_dispatches(long: &str) -> Vec<Change> {
         };
         for row in [row, dispatch("request", state)] {
             let (request_id, before) = (row.request_id.clone(), Some(state));
-            changes.push(Change::Dispatch { request_id, row: Some(Arc::new(row)), before, is_new: true });
+            changes.push(Change::Dispatch {
+                request_id: request_id.into(),
+                row: Some(Arc::new(row)),
+                before,
+                is_new: true,
+            });
         }
     }
     changes
@@ -382,7 +387,7 @@ pub(super) fn changes() -> impl Strategy<Value = Change> {
         (runs(), snapshots).prop_map(|((run_id, tenant), snapshot)| Change::Snapshot { run_id, tenant, snapshot }),
         (runs(), vec(lines(), 0..4)).prop_map(|((run_id, tenant), lines)| Change::Lines { run_id, tenant, lines }),
         (texts(), option::of(dispatches()), states, any::<bool>()).prop_map(|(request_id, row, before, is_new)| {
-            Change::Dispatch { request_id, row: row.map(Arc::new), before, is_new }
+            Change::Dispatch { request_id: request_id.into(), row: row.map(Arc::new), before, is_new }
         }),
         cursors.prop_map(|(name, position, last_event_id, target, deferred)| {
             Change::Cursor(CursorRow { name, position, last_event_id, target, deferred })
