@@ -21,6 +21,7 @@ use crate::request::{Peer, RequestInfo, answered};
 use actions::{Action, Recorded};
 
 pub(crate) use note::Note;
+use note::Noted;
 pub(crate) use recorder::Recorder;
 
 /// The reason of an entry whose caller went away before there was an answer.
@@ -61,12 +62,17 @@ pub(crate) async fn watch(app: &App, mut request: Request, next: Next) -> Respon
     let response = answered(request, next).await;
     watched.answered = true;
     if let Some(entry) = watched.record(&response) {
-        watched.unwritten = Some(entry.clone());
-        match watched.action.recorded {
-            Recorded::Before => app.recorder.before(entry).await,
-            Recorded::Behind | Recorded::IfDenied => app.recorder.behind(entry).await,
+        let is_before = watched.action.recorded == Recorded::Before;
+        let entry = if is_before { Some(entry) } else { app.recorder.put(entry) };
+        if let Some(entry) = entry {
+            watched.unwritten = Some(entry.clone());
+            if is_before {
+                app.recorder.before(entry).await;
+            } else {
+                app.recorder.behind(entry).await;
+            }
+            watched.unwritten = None;
         }
-        watched.unwritten = None;
     }
     drop(watched);
     response
@@ -94,7 +100,7 @@ impl Watched<'_> {
     /// The entry of something that was done. Others are on their way already: nobody waits for them.
     fn record(&self, response: &Response) -> Option<AuditEntry> {
         let status = response.status();
-        let noted = self.note.read();
+        let (is_known, is_unchanged) = self.note.read(|noted| (noted.caller.is_some(), noted.unchanged));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let recorder = &self.app.recorder;
         if denied {
@@ -106,21 +112,27 @@ impl Watched<'_> {
         }
         if status.is_client_error() || status.is_server_error() {
             // Before anybody is known there is nobody who has tried.
-            if noted.caller.is_some() {
+            if is_known {
                 recorder.denied(self.entry(AuditOutcome::Failed, reason(response)));
             }
             return None;
         }
-        (!noted.unchanged).then(|| self.entry(AuditOutcome::Allowed, None))
+        (!is_unchanged).then(|| self.entry(AuditOutcome::Allowed, None))
     }
 
     fn entry(&self, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {
-        let noted = self.note.read();
+        self.note.read(|noted| self.entry_of(noted, outcome, reason))
+    }
+
+    fn entry_of(&self, noted: &Noted, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {
         let engine = self.app.runtime.engine();
         let at = engine.clock().now();
-        let (actor, tenant_id, roles) = match noted.caller {
+        let (actor, tenant_id, roles) = match &noted.caller {
             // Whose it is about, who may be another than the caller's.
-            Some(caller) => (caller.subject, noted.tenant.unwrap_or(caller.tenant), caller.roles),
+            Some(caller) => {
+                let tenant = noted.tenant.as_ref().unwrap_or(&caller.tenant);
+                (caller.subject.clone(), tenant.clone(), caller.roles.clone())
+            }
             None => (String::new(), TenantId::system(), Vec::new()),
         };
         AuditEntry {
@@ -131,7 +143,7 @@ impl Watched<'_> {
             roles,
             action: noted.action.unwrap_or(self.action.name).to_owned(),
             object_kind: self.action.object_kind.to_owned(),
-            object_id: noted.object.unwrap_or_else(|| self.object.clone()),
+            object_id: noted.object.as_ref().unwrap_or(&self.object).clone(),
             outcome,
             correlation_id: self.info.correlation_id.clone(),
             reason,
@@ -148,7 +160,10 @@ impl Drop for Watched<'_> {
             // Written twice is written once.
             self.app.recorder.later(entry);
         }
-        if !self.answered && self.action.recorded != Recorded::IfDenied && self.note.read().caller.is_some() {
+        if !self.answered
+            && self.action.recorded != Recorded::IfDenied
+            && self.note.read(|noted| noted.caller.is_some())
+        {
             self.app.recorder.denied(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
         }
     }

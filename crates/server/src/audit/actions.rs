@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Every `.route("path", get(…).post(…))` below a folder of sources.
+    /// Every `.route("path", get(…).post(…))` below a folder of sources, where a path may be `&below("path")`.
     fn routes(folder: &Path, found: &mut Vec<(String, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -141,10 +141,11 @@ mod tests {
                 continue;
             }
             let source = std::fs::read_to_string(&path).unwrap();
-            let nested = path.ends_with("routes/serverless.rs");
-            let prefix = if nested { crate::failures::PREFIX } else { "" };
+            let has_prefix = path.ends_with("routes/serverless.rs");
+            let prefix = if has_prefix { crate::failures::PREFIX } else { "" };
             for rest in source.split(".route(").skip(1) {
-                let literal = rest.trim_start().strip_prefix('"');
+                let rest = rest.trim_start();
+                let literal = rest.strip_prefix("&below(").unwrap_or(rest).strip_prefix('"');
                 let literal = literal.unwrap_or_else(|| panic!("{}: a route is written out", path.display()));
                 let (route, rest) = literal.split_once('"').unwrap();
                 // Up to the next call of the router; handlers are plain paths, so verbs are all that is called here.

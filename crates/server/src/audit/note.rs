@@ -8,7 +8,7 @@ use servo_model::{SecurityContext, TenantId};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Note(Arc<Mutex<Noted>>);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Noted {
     pub caller: Option<SecurityContext>,
     pub object: Option<String>,
@@ -22,8 +22,8 @@ impl Note {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn read(&self) -> Noted {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn read<T>(&self, look: impl FnOnce(&Noted) -> T) -> T {
+        look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn caller(&self, caller: &SecurityContext) {

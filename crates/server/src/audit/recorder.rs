@@ -51,6 +51,15 @@ impl Recorder {
         }
     }
 
+    /// Puts an entry into the queue. Gives it back if there is no room now.
+    pub(crate) fn put(&self, entry: AuditEntry) -> Option<AuditEntry> {
+        match self.queue.try_send(Item::Entry(Box::new(entry))) {
+            Err(mpsc::error::TrySendError::Full(Item::Entry(entry))) => Some(*entry),
+            // The queue ends with the server, whose store is then closed, too.
+            _ => None,
+        }
+    }
+
     pub(crate) async fn behind(&self, entry: AuditEntry) {
         // The queue ends with the server, whose store is then closed, too.
         let _ = self.queue.send(Item::Entry(Box::new(entry))).await;

@@ -21,23 +21,26 @@ use crate::app::App;
 use crate::failures::PREFIX;
 use crate::request;
 
-/// Paths are below the prefix. A `POST` to `{id}` is one of the actions `{id}:name`.
+/// A `POST` to `{id}` is one of the actions `{id}:name`. Not nested below the prefix: that would take the address of every request
+/// apart and put it together again.
 pub(super) fn router(app: &App) -> Router<App> {
+    let below = |path: &str| format!("{PREFIX}{path}");
     let calls = Router::new()
-        .route("/entrypoints", get(entrypoints::list).post(entrypoints::register))
-        .route("/entrypoints:validate", post(entrypoints::validate))
+        .route(&below("/entrypoints"), get(entrypoints::list).post(entrypoints::register))
+        .route(&below("/entrypoints:validate"), post(entrypoints::validate))
         .route(
-            "/entrypoints/{id}",
+            &below("/entrypoints/{id}"),
             get(entrypoints::show).put(entrypoints::update).delete(entrypoints::remove).post(entrypoints::act),
         )
-        .route("/invocations", get(invocations::list))
-        .route("/invocations:counts", get(invocations::counts))
-        .route("/invocations/{id}", get(invocations::show).post(invocations::act))
-        .route("/invocations/{id}/timeline", get(timeline::read))
-        .route("/types", get(types::list))
-        .route("/types/{id}", get(types::show))
+        .route(&below("/invocations"), get(invocations::list))
+        .route(&below("/invocations:counts"), get(invocations::counts))
+        .route(&below("/invocations/{id}"), get(invocations::show).post(invocations::act))
+        .route(&below("/invocations/{id}/timeline"), get(timeline::read))
+        .route(&below("/types"), get(types::list))
+        .route(&below("/types/{id}"), get(types::show))
         .layer(from_fn_with_state(app.clone(), request::limit));
     // Outside the limit: a call that waits for its run must not keep out what ends it.
-    let waiting = calls.route("/invocations", post(invocations::start)).route("/invocations:bulk", post(bulk::control));
-    Router::new().nest(PREFIX, waiting)
+    calls
+        .route(&below("/invocations"), post(invocations::start))
+        .route(&below("/invocations:bulk"), post(bulk::control))
 }
