@@ -26,6 +26,26 @@ pub trait Clock: Send + Sync {
     }
 }
 
+/// How long somebody outside waits, in several places one after the other.
+pub(crate) struct Deadline {
+    sleep: BoxFuture<'static, ()>,
+    is_over: bool,
+}
+
+impl Deadline {
+    pub(crate) fn new(clock: &dyn Clock, patience: Duration) -> Self {
+        Self { sleep: clock.sleep_outside(patience), is_over: false }
+    }
+
+    /// Ready once it is over, and from then on. May be dropped before.
+    pub(crate) async fn over(&mut self) {
+        if !self.is_over {
+            self.sleep.as_mut().await;
+            self.is_over = true;
+        }
+    }
+}
+
 /// The operating system's clock, sleeping on tokio's timer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;

@@ -246,7 +246,8 @@ impl Engine {
 /// The state of a run as a node holds it, with the timer row that belongs to it.
 #[derive(Debug)]
 pub(crate) struct Hot {
-    pub state: RunState,
+    /// In a box: it goes from hand to hand, and is large.
+    pub state: Box<RunState>,
     /// Whose run it is, by its row: an imported run's events name the tenant that they came from.
     pub tenant: TenantId,
     /// `None` when this node has not written the timer row itself and so does not know it.
@@ -256,7 +257,7 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
-    fn new(state: RunState, tenant: TenantId) -> Self {
+    fn new(state: Box<RunState>, tenant: TenantId) -> Self {
         Self { state, tenant, timer: None, absent: Vec::new() }
     }
 }

@@ -188,7 +188,7 @@ impl Entrypoints {
         if let Some(loaded) = self.kept().by_id.get(id).filter(|loaded| loaded.digest == digest) {
             return Ok(Some(loaded.clone()));
         }
-        Ok(self.read(id).await?.filter(|loaded| loaded.digest == digest))
+        Ok(Box::pin(self.read(id)).await?.filter(|loaded| loaded.digest == digest))
     }
 
     /// By its id, as it is now.

@@ -13,6 +13,8 @@ mod service;
 mod start;
 mod state;
 
+use std::sync::Arc;
+
 use servo_entrypoint::Types;
 use servo_machine::Refusal;
 use servo_model::function::Place;
@@ -106,7 +108,7 @@ impl From<servo_store::Error> for Refused {
 pub struct Executions {
     engine: Engine,
     seal: Seal,
-    place: Place,
+    place: Arc<Place>,
     kept: functions::Kept,
     entrypoints: Entrypoints,
 }
@@ -117,6 +119,7 @@ impl Executions {
         let seal = Seal::new(store.secret().await?);
         let single_process = store.info().await?.single_process;
         let entrypoints = Entrypoints::new(store, Types::published(), single_process);
+        let place = Arc::new(place);
         Ok(Self { engine, seal, place, kept: functions::Kept::default(), entrypoints })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
 
 pub type Spawner = Arc<dyn Fn(&'static str, BoxFuture<'static, ()>) + Send + Sync>;
@@ -77,10 +77,8 @@ impl Tasks {
     fn counted(&self, future: impl Future<Output = ()> + Send + 'static) -> BoxFuture<'static, ()> {
         self.live.count.fetch_add(1, Ordering::AcqRel);
         let guard = Guard(self.live.clone());
-        Box::pin(async move {
-            let _guard = guard;
-            future.await;
-        })
+        // Not an async block: that would have the future inside twice, where it is captured and where it is waited for.
+        Box::pin(future.map(move |()| drop(guard)))
     }
 
     /// Ready when no task is left.

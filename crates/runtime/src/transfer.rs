@@ -72,7 +72,7 @@ impl Engine {
         for (index, document) in file.events.iter().enumerate() {
             let event = Event::from_json(document.get()).map_err(|e| e.inside(&format!("events/{index}")))?;
             stored.push(stored_event(&event, tenant));
-            state = state.apply(&event).0;
+            state.advance(&event);
         }
         let mut row = RunRow::of(&state, file.request_key, file.created_at);
         row.tenant = tenant.clone();

@@ -42,7 +42,7 @@ pub async fn load_state(store: &dyn Store, scope: &Scope, run_id: &RunId) -> Res
     loop {
         let page = store.read_run(scope, run_id, state.last_event_seq, PAGE).await?;
         for stored in &page.events {
-            state = state.apply(&decode(stored)?).0;
+            state.advance(&decode(stored)?);
         }
         if page.events.is_empty() || state.last_event_seq >= page.head_seq {
             return Ok(state);

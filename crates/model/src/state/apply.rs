@@ -30,12 +30,18 @@ impl RunState {
     /// One event. Takes the state and gives the next one: nobody holds a state that changes under their hands.
     #[must_use]
     pub fn apply(mut self, event: &Event) -> (Self, Applied) {
+        let applied = self.advance(event);
+        (self, applied)
+    }
+
+    /// The same in place, for whoever folds many events: a state is too large to be moved for each of them.
+    pub fn advance(&mut self, event: &Event) -> Applied {
         if event.run_seq <= self.last_event_seq {
-            return (self, Applied::Duplicate);
+            return Applied::Duplicate;
         }
         let applied = self.apply_body(event);
         self.last_event_seq = event.run_seq;
-        (self, applied)
+        applied
     }
 
     fn apply_body(&mut self, event: &Event) -> Applied {

@@ -154,7 +154,8 @@ mod tests {
             let run = RunId::parse(name).unwrap();
             let mut state = servo_model::RunState::new(run.clone());
             state.status = status;
-            *cache.slot(&run).try_lock().unwrap() = Some(Hot::new(state, servo_model::TenantId::default_tenant()));
+            *cache.slot(&run).try_lock().unwrap() =
+                Some(Hot::new(Box::new(state), servo_model::TenantId::default_tenant()));
         }
         cache.remove_ended();
         let entries = cache.entries();

@@ -114,7 +114,7 @@ impl Engine {
         match Box::pin(load_state(store, scope, run_id)).await {
             Ok(state) => {
                 self.inner.cache.weigh(run_id, state.weight_bytes());
-                *hot = Some(Hot::new(state, row.tenant));
+                *hot = Some(Hot::new(Box::new(state), row.tenant));
                 Ok(true)
             }
             Err(servo_store::Error::Corrupt { detail }) => {
@@ -138,14 +138,14 @@ impl Engine {
                 *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
             }
         }
-        let mut decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
+        let mut decided = decide_all(self, order, hot.as_ref().map(|known| known.state.as_ref()), now);
         if decided.is_err() && !fresh {
             // Another node may have moved the run: a refusal counts only on the newest state.
             if let Some(Hot { state, tenant, absent, .. }) = hot.take() {
                 let state = Box::pin(self.catch_up(&order.scope, &tenant, state)).await?;
                 *hot = Some(Hot { absent, ..Hot::new(state, tenant) });
             }
-            decided = decide_all(self, order, hot.as_ref().map(|known| &known.state), now);
+            decided = decide_all(self, order, hot.as_ref().map(|known| known.state.as_ref()), now);
         }
         let decision = decided?;
         match hot.take() {
@@ -295,7 +295,7 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
             continue;
         }
         let mut decision = decide(Some(&working), command, policy, now)?;
-        (working, decision.facts) = fold(&order.run_id, working, decision.facts, now);
+        decision.facts = fold(&order.run_id, &mut working, decision.facts, now);
         merged.facts.append(&mut decision.facts);
         merged.actions.append(&mut decision.actions);
         if decision.refusal.is_some() {

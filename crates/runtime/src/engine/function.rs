@@ -12,9 +12,12 @@ use tokio::sync::oneshot;
 
 use super::admission::UnderWay;
 use super::prepare::Recorded;
+use super::quotas::Entered;
 use super::{Engine, Error, Hot, Order};
-use crate::loops::direct::{Begun, First};
+use crate::clock::Deadline;
+use crate::loops::direct::{Begun, First, Reserved};
 use crate::spans::OpenSpan;
+use crate::tasks::Tasks;
 
 /// Who records a start that takes its turn.
 const BY: &str = "engine";
@@ -27,15 +30,21 @@ struct Starting {
     order: Order,
     /// The invocation that is recorded with it.
     first: Option<First>,
+    /// Its place in the tenant's quota.
+    entered: Option<Entered>,
+    span: Option<OpenSpan>,
     _under_way: UnderWay,
 }
 
 impl Engine {
-    /// The run, and whether this call has made it.
+    /// The run, and whether this call has made it. A caller with a deadline waits for the run: if that is begun at once, it is
+    /// answered when its first invocation is over, or the deadline, and not woken for the record.
     pub(crate) async fn start_execution(
         &self,
-        mut start: StartExecution,
+        mut start: Box<StartExecution>,
         request_key: Option<Digest>,
+        entered: Option<Entered>,
+        deadline: Option<&mut Deadline>,
     ) -> Result<(RunId, bool), Error> {
         if self.inner.shutdown.is_triggered() {
             return Err(Error::ShuttingDown);
@@ -53,79 +62,83 @@ impl Engine {
         let now = self.now();
         start.admission = admit(rule.policy, active, rule.active_runs_max, delay, now)
             .map_err(|overload| Error::Overloaded { retry_after: overload.retry_after })?;
+        let (starting, at_once) = self.starting(start, now, request_key, entered, under_way);
+        let Some(tasks) = at_once else { return Box::pin(self.record_turn(starting)).await };
+        let ring = deadline.is_some().then(|| Ring { engine: self.clone(), run_id: starting.order.run_id.clone() });
+        let bell = ring.as_ref().map(|ring| self.listen_for_end(&ring.run_id));
+        // Apart from the caller: if it goes away, what is recorded is still begun.
+        let (answer, answered) = oneshot::channel();
+        tasks.spawn("start", start_and_run(self.clone(), starting, answer, ring));
+        if let (Some(bell), Some(deadline)) = (bell, deadline) {
+            tokio::select! {
+                biased;
+                () = bell.rung() => {}
+                () = deadline.over() => {}
+            }
+        }
+        answered.await.unwrap_or(Err(Error::ShuttingDown))
+    }
+
+    /// An admitted start, and where it is begun at once if nothing waits. No part of the future, which would be larger by all of it.
+    fn starting(
+        &self,
+        mut start: Box<StartExecution>,
+        now: Timestamp,
+        request_key: Option<Digest>,
+        entered: Option<Entered>,
+        under_way: UnderWay,
+    ) -> (Box<Starting>, Option<Tasks>) {
         let run_id = self.inner.ids.run_id(now);
         if start.start.name.is_empty() {
             start.start.name = run_id.to_string();
         }
+        let tenant = start.context.tenant_id.clone();
         let span = self.run_span(&run_id, &tenant, &start.start);
-        let started = self.begin_execution((run_id, now), tenant, start, request_key, under_way).await;
-        if let Some(span) = span {
-            note_start(span, &started);
-        }
-        started
-    }
-
-    /// Records an admitted start, and calls the handler where nothing waits.
-    async fn begin_execution(
-        &self,
-        (run_id, now): (RunId, Timestamp),
-        tenant: TenantId,
-        start: StartExecution,
-        request_key: Option<Digest>,
-        under_way: UnderWay,
-    ) -> Result<(RunId, bool), Error> {
-        let digest = start.request_digest;
         let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
-        let function = start.start.function.clone();
-        let command = Command::StartExecution(Box::new(start));
-        let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id.clone(), command, BY);
+        let (digest, function) = (start.request_digest, start.start.function.clone());
+        let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id, Command::StartExecution(start), BY);
         order.request_key = request_key;
-        let mut starting = Starting { tenant, digest, now, order, first: None, _under_way: under_way };
-        let Some(reserved) = reserved else { return Box::pin(self.record_turn(starting)).await };
-        let (fence, owner, tasks) = (reserved.fence(), reserved.owner(), reserved.tasks());
-        let Some((first, invoke)) = reserved.first(&run_id, &starting.tenant, &function) else {
-            return Box::pin(self.record_turn(starting)).await;
-        };
-        (starting.order.fence, starting.order.emitted_by) = (Some(fence), owner);
-        starting.order.commands.push(invoke);
-        starting.first = Some(first);
-        // Apart from the caller: if it goes away, what is recorded is still begun.
-        let (answer, answered) = oneshot::channel();
-        let engine = self.clone();
-        tasks.spawn("start", async move {
-            let begun = match engine.record_start(starting).await {
-                Ok((started, begun)) => {
-                    let _ = answer.send(Ok(started));
-                    begun
-                }
-                Err(error) => {
-                    let _ = answer.send(Err(error));
-                    None
-                }
-            };
-            if let Some(begun) = begun {
-                begun.run().await;
-            }
+        let first = None;
+        let mut starting =
+            Box::new(Starting { tenant, digest, now, order, first, entered, span, _under_way: under_way });
+        let tasks = reserved.and_then(|reserved| {
+            let tasks = reserved.tasks();
+            starting.begin_at_once(reserved, &function).then_some(tasks)
         });
-        answered.await.unwrap_or(Err(Error::ShuttingDown))
+        (starting, tasks)
     }
 
     /// Records a start that takes its turn.
-    async fn record_turn(&self, starting: Starting) -> Result<(RunId, bool), Error> {
-        let (started, _) = self.record_start(starting).await?;
-        Ok(started)
+    async fn record_turn(&self, starting: Box<Starting>) -> Result<(RunId, bool), Error> {
+        let (started, _) = self.record_admitted(starting).await;
+        started
     }
 
-    /// The run, whether this has made it, and its first invocation if that is recorded with it.
-    async fn record_start(&self, starting: Starting) -> Result<((RunId, bool), Option<Begun>), Error> {
-        let Starting { tenant, digest, now, mut order, mut first, _under_way } = starting;
+    /// Records an admitted start: the run, whether this has made it, and its first invocation if that is recorded with it.
+    async fn record_admitted(&self, mut starting: Box<Starting>) -> (Result<(RunId, bool), Error>, Option<Begun>) {
+        let (entered, span) = (starting.entered.take(), starting.span.take());
+        let (started, begun) = match self.record_start(starting).await {
+            Ok((started, begun)) => (Ok(started), begun),
+            Err(error) => (Err(error), None),
+        };
+        if matches!(started, Ok((_, true))) {
+            entered.into_iter().for_each(Entered::recorded);
+        }
+        if let Some(span) = span {
+            note_start(span, &started);
+        }
+        (started, begun)
+    }
+
+    async fn record_start(&self, starting: Box<Starting>) -> Result<((RunId, bool), Option<Begun>), Error> {
+        let Starting { tenant, digest, now, mut order, mut first, _under_way, .. } = *starting;
         let run_id = order.run_id.clone();
         let slot = self.inner.cache.slot(&run_id);
         let mut hot = slot.lock().await;
         let (mut failures, mut in_doubt) = (0, false);
         loop {
             let decision = self.decide_start(&order, now)?;
-            let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
+            let empty = Hot::new(Box::new(RunState::new(run_id.clone())), tenant.clone());
             let error = match self.commit_with(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {
                     let begun = first.zip(hot.as_ref()).map(|(first, known)| first.begin(&known.state));
@@ -168,7 +181,7 @@ impl Engine {
         let policy = &self.inner.config.policy;
         let started = decide(None, &order.commands[0], policy, now)?;
         let Some(invoke) = order.commands.get(1) else { return Ok((None, started)) };
-        let new = Recorded { state: RunState::new(order.run_id.clone()), events: Vec::new() };
+        let new = Recorded { state: Box::new(RunState::new(order.run_id.clone())), events: Vec::new() };
         let recorded = self.record(order, new, started.facts, now)?;
         let mut begun = decide(Some(&recorded.state), invoke, policy, now)?;
         begun.actions.splice(..0, started.actions);
@@ -189,6 +202,44 @@ impl Engine {
             return Err(Error::RequestMismatch);
         }
         Ok((run_id, false))
+    }
+}
+
+impl Starting {
+    /// Has its first invocation recorded with it. False if it cannot be, which is never so for a new run.
+    fn begin_at_once(&mut self, reserved: Reserved, function: &str) -> bool {
+        let (fence, owner) = (reserved.fence(), reserved.owner());
+        let Some((first, invoke)) = reserved.first(&self.order.run_id, &self.tenant, function) else { return false };
+        (self.order.fence, self.order.emitted_by) = (Some(fence), owner);
+        self.order.commands.push(invoke);
+        self.first = Some(first);
+        true
+    }
+}
+
+/// Rings for a run when the first invocation is over, however: the run may go on elsewhere, or not have been recorded at all.
+struct Ring {
+    engine: Engine,
+    run_id: RunId,
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.engine.inner.endings.tell(&self.run_id);
+    }
+}
+
+/// Records a start and calls its handler.
+async fn start_and_run(
+    engine: Engine,
+    starting: Box<Starting>,
+    answer: oneshot::Sender<Result<(RunId, bool), Error>>,
+    _ring: Option<Ring>,
+) {
+    let (started, begun) = engine.record_admitted(starting).await;
+    let _ = answer.send(started);
+    if let Some(begun) = begun {
+        begun.run().await;
     }
 }
 

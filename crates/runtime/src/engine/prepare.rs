@@ -15,7 +15,7 @@ use super::{Engine, Error, Hot, Order, Outcome};
 pub(super) struct Prepared {
     /// `None` where nothing is to be written.
     pub append: Option<Append>,
-    pub state: RunState,
+    pub state: Box<RunState>,
     pub tenant: TenantId,
     /// As [`Hot::timer`].
     pub timer: Option<Option<Timestamp>>,
@@ -41,7 +41,7 @@ impl Prepared {
 /// What a decision has become that another one was decided on, and that is appended with it.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    pub state: RunState,
+    pub state: Box<RunState>,
     pub events: Vec<NewEvent>,
 }
 
@@ -133,18 +133,16 @@ impl Engine {
                 occurred_at,
                 body: fact.body,
             };
-            let (next, applied) = state.apply(&event);
-            if applied == Applied::Changed {
+            if state.advance(&event) == Applied::Changed {
                 self.inner.folded.note(event_id);
             }
-            state = next;
         }
         Ok(Recorded { state, events })
     }
 }
 
-/// The state that facts lead to, before anything is made of them that could be written. Gives the facts back.
-pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: Vec<Fact>, now: Timestamp) -> (RunState, Vec<Fact>) {
+/// Has a state follow facts, before anything is made of them that could be written. Gives the facts back.
+pub(super) fn fold(run_id: &RunId, state: &mut RunState, facts: Vec<Fact>, now: Timestamp) -> Vec<Fact> {
     let mut folded = Vec::with_capacity(facts.len());
     for Fact { body, occurred_at } in facts {
         let event = Event {
@@ -157,10 +155,10 @@ pub(super) fn fold(run_id: &RunId, mut state: RunState, facts: Vec<Fact>, now: T
             occurred_at: Some(occurred_at.unwrap_or(now)),
             body,
         };
-        state = state.apply(&event).0;
+        state.advance(&event);
         folded.push(Fact { body: event.body, occurred_at });
     }
-    (state, folded)
+    folded
 }
 
 /// Whether a run is an invocation that is queued or running.

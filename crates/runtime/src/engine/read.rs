@@ -49,7 +49,7 @@ impl Engine {
             }
             // In a box, like everything that is rare on the way of every command: futures have inside what they may wait for.
             None => match Box::pin(load_state(store, scope, run_id)).await {
-                Ok(state) => (state, None),
+                Ok(state) => (Box::new(state), None),
                 Err(servo_store::Error::Corrupt { detail }) => {
                     self.quarantine(run_id, &row.tenant, &detail).await;
                     return Err(Error::Quarantined(detail));
@@ -80,13 +80,15 @@ impl Engine {
         &self,
         scope: &Scope,
         tenant: &TenantId,
-        mut state: RunState,
-    ) -> Result<RunState, Error> {
+        mut state: Box<RunState>,
+    ) -> Result<Box<RunState>, Error> {
         loop {
             let page = self.inner.store.read_run(scope, &state.run_id, state.last_event_seq, 1_000).await?;
             for stored in &page.events {
                 match stored.decode() {
-                    Ok(event) => state = state.apply(&event).0,
+                    Ok(event) => {
+                        state.advance(&event);
+                    }
                     Err(invalid) => {
                         let reason = format!("event {} cannot be read: {invalid}", stored.run_seq);
                         self.quarantine(&state.run_id, tenant, &reason).await;

@@ -15,7 +15,7 @@ impl Engine {
         let decision = decide(None, &command, &self.inner.config.policy, now)?;
         let order = Order::new(Scope::Tenant(tenant.clone()), spawn.run_id.clone(), command, "engine");
         let Decision { facts, actions, .. } = decision;
-        let new = Recorded { state: RunState::new(spawn.run_id.clone()), events: Vec::new() };
+        let new = Recorded { state: Box::new(RunState::new(spawn.run_id.clone())), events: Vec::new() };
         let Recorded { state, events } = self.record(&order, new, facts, now)?;
         let mut stream = StreamAppend::new(spawn.run_id.clone(), tenant.clone(), Expected::New);
         stream.row = Some(RunRow { tenant, ..RunRow::of(&state, None, now) });

@@ -63,11 +63,12 @@ impl Engine {
         let mut failures = 0;
         loop {
             let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
-            let empty = Hot::new(RunState::new(run_id.clone()), tenant.clone());
+            let empty = Hot::new(Box::new(RunState::new(run_id.clone())), tenant.clone());
             match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {
-                    let state = hot.as_ref().map_or_else(|| RunState::new(run_id.clone()), |known| known.state.clone());
-                    return Ok(Started { run_id, created: true, snapshot: RunSnapshot::from(&state) });
+                    let new = || RunSnapshot::from(&RunState::new(run_id.clone()));
+                    let snapshot = hot.as_ref().map_or_else(new, |known| RunSnapshot::from(known.state.as_ref()));
+                    return Ok(Started { run_id, created: true, snapshot });
                 }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) => {
                     drop(hot);

@@ -234,7 +234,7 @@ impl Executions {
             let mut start = self.start_execution(&call, Some(parent))?;
             let run_id = self.engine.ids().run_id(self.engine.now());
             start.start.name = run_id.to_string();
-            targets.insert(update.id.clone(), Ok(Spawn { run_id, start: Box::new(start) }));
+            targets.insert(update.id.clone(), Ok(Spawn { run_id, start }));
         }
         Ok(targets)
     }
@@ -309,15 +309,15 @@ impl Executions {
             replay_of: None,
             trace,
         };
-        let start = match self.begin(begin).await {
+        let referred = self.referred(&loaded).await;
+        let mut start = match referred.and_then(|referred| self.begin(begin, referred)) {
             Ok(start) => start,
             Err(refused) if refused.is_fault() => return Err(refused),
             Err(refused) => return wrong(&failure_of(refused)),
         };
-        let mut start = start;
         let run_id = self.engine.ids().run_id(self.engine.now());
         start.start.name = run_id.to_string();
-        Ok(Ok(Spawn { run_id, start: Box::new(start) }))
+        Ok(Ok(Spawn { run_id, start }))
     }
 }
 

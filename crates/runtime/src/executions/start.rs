@@ -54,7 +54,7 @@ impl Executions {
         let start = self.start_execution(&call, None)?;
         let key = call.name.as_deref().map(|name| name_key(&call.tenant, call.function.name.as_str(), name));
         let version = start.start.version.clone();
-        let (run_id, created) = self.engine.start_execution(start, key).await?;
+        let (run_id, created) = self.engine.start_execution(start, key, None, None).await?;
         if created {
             let name = call.name.as_deref().unwrap_or(run_id.as_str());
             let arn = self.place.execution_arn(call.function.name.as_str(), &version, name, run_id.as_str());
@@ -78,7 +78,7 @@ impl Executions {
         &self,
         call: &StartFunction,
         parent: Option<ParentOperation>,
-    ) -> Result<StartExecution, Refused> {
+    ) -> Result<Box<StartExecution>, Refused> {
         let Resolved { name, version, spec, digest } = &call.function;
         let plan_id = PlanId::parse(name.as_str()).map_err(|invalid| Refused::invalid(invalid.to_string()))?;
         let default = || Name::parse("default").map_err(|invalid| Refused::invalid(invalid.to_string()));
@@ -90,7 +90,7 @@ impl Executions {
             trigger_source: None,
         };
         let input_digest = Digest::of(call.input.as_deref().unwrap_or_default().as_bytes());
-        Ok(StartExecution {
+        Ok(Box::new(StartExecution {
             start: ExecutionStarted {
                 function: name.to_string(),
                 version: version.to_string(),
@@ -119,7 +119,7 @@ impl Executions {
             request_digest: Some(input_digest),
             run_request_id: None,
             admission: Admission::Now,
-        })
+        }))
     }
 
     /// How it ended, once it has; `None` if it has not within the time.

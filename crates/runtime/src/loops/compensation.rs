@@ -86,12 +86,14 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
         replay_of: None,
         trace: executions.engine().trace_below_run(&row.run_id, undone.trace.as_deref()),
     };
-    let start = match executions.begin(begin).await {
+    let referred = executions.referred(&loaded).await;
+    let start = match referred.and_then(|referred| executions.begin(begin, referred)) {
         Ok(start) => start,
         Err(refused) if refused.is_fault() => return Err(refused.into()),
         Err(refused) => return Ok(Err(failure_of(refused))),
     };
-    executions.engine().start_execution(start, Some(key(&row.tenant, row.run_id.as_str(), undone.round))).await?;
+    let key = key(&row.tenant, row.run_id.as_str(), undone.round);
+    executions.engine().start_execution(start, Some(key), None, None).await?;
     Ok(Ok(()))
 }
 

@@ -29,26 +29,25 @@ const LOOKS: u32 = 8;
 
 /// The way past the backlog; closed until the dispatcher runs and after it has ended.
 #[derive(Default)]
-pub(crate) struct Direct(Mutex<Option<Open>>);
+pub(crate) struct Direct(Mutex<Option<Arc<Open>>>);
 
-#[derive(Clone)]
 struct Open {
     workshop: Workshop,
     slots: Slots,
     tasks: Tasks,
     /// Whether the dispatcher knows of nothing that waits.
-    is_quiet: Arc<AtomicBool>,
+    is_quiet: AtomicBool,
 }
 
 /// The dispatcher's end of it. Closes the way when the dispatcher ends, however it ends.
 pub(crate) struct Quiet {
     engine: Engine,
-    is_quiet: Arc<AtomicBool>,
+    open: Arc<Open>,
 }
 
 /// A slot and all else that the first invocation of a run needs; given back when dropped.
 pub(crate) struct Reserved {
-    open: Open,
+    open: Arc<Open>,
     slot: Slot,
     place: Place,
     fence: Fence,
@@ -70,7 +69,7 @@ pub(crate) struct Begun {
 }
 
 impl Direct {
-    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Open>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,13 +91,14 @@ impl Direct {
 impl Quiet {
     /// An engine has one dispatcher.
     pub(crate) fn open(workshop: Workshop, slots: Slots, tasks: Tasks) -> Self {
-        let (engine, is_quiet) = (workshop.executions.engine().clone(), Arc::new(AtomicBool::new(false)));
-        *engine.direct().lock() = Some(Open { workshop, slots, tasks, is_quiet: is_quiet.clone() });
-        Self { engine, is_quiet }
+        let engine = workshop.executions.engine().clone();
+        let open = Arc::new(Open { workshop, slots, tasks, is_quiet: AtomicBool::new(false) });
+        *engine.direct().lock() = Some(open.clone());
+        Self { engine, open }
     }
 
     pub(crate) fn set(&self, is_quiet: bool) {
-        self.is_quiet.store(is_quiet, Ordering::Release);
+        self.open.is_quiet.store(is_quiet, Ordering::Release);
     }
 }
 
@@ -146,7 +146,7 @@ impl Reserved {
             Invocation { executions, authority, handlers, row, invocation: 1, fence, registered, is_awaited };
         let request_id = invocation.request_id();
         let invoke = ExecutionCommand::Invoke { invocation: 1, request_id: request_id.clone() };
-        let first = First { tasks: open.tasks, invocation, request_id, held: (slot, place) };
+        let first = First { tasks: open.tasks.clone(), invocation, request_id, held: (slot, place) };
         Some((first, Command::Execution(Box::new(invoke))))
     }
 }

@@ -244,7 +244,7 @@ impl Projector {
             let page = self.engine.store().read_run(&Scope::System, &stored.run_id, after, limit).await?;
             for event in page.events {
                 let Ok(event) = event.decode() else { return Ok(state) };
-                state = state.apply(&event).0;
+                state.advance(&event);
             }
             if state.last_event_seq == after {
                 break;

@@ -11,7 +11,7 @@ use servo_model::plan::RunContext;
 use servo_model::{PlanId, PlanRef, RunId, TenantId};
 
 use crate::entrypoints::Loaded;
-use crate::executions::{Executions, Refused};
+use crate::executions::{Executions, Refused, Resolved};
 
 /// One start, whoever asks for it.
 #[derive(Debug, Clone)]
@@ -34,15 +34,22 @@ pub(crate) struct Begin<'a> {
 }
 
 impl Executions {
-    pub(crate) async fn begin(&self, begin: Begin<'_>) -> Result<StartExecution, Refused> {
-        let (loaded, tenant) = (begin.loaded, begin.tenant.clone());
+    /// What a run of an entrypoint executes that refers to a function. It is pinned as well: its newest version now.
+    pub(crate) async fn referred(&self, loaded: &Loaded) -> Result<Option<Resolved>, Refused> {
+        match loaded.refers_to() {
+            Some(reference) => Ok(Some(Box::pin(self.resolve(&loaded.tenant, reference, None)).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// `referred` is what the entrypoint refers to, if it does.
+    pub(crate) fn begin(&self, begin: Begin<'_>, referred: Option<Resolved>) -> Result<Box<StartExecution>, Refused> {
+        let (loaded, tenant) = (begin.loaded, begin.tenant);
         let definition = &loaded.entrypoint.definition;
         let traits = &definition.traits;
         let invalid = |invalid: servo_model::Invalid| Refused::invalid(invalid.to_string());
-        // What an entrypoint refers to is pinned as well: its newest version now.
-        let (function, version, durable, timeout_seconds, function_digest) = match loaded.refers_to() {
-            Some(reference) => {
-                let function = self.resolve(&loaded.tenant, reference, None).await?;
+        let (function, version, durable, timeout_seconds, function_digest) = match referred {
+            Some(function) => {
                 let (name, version) = (function.name.to_string(), function.version.to_string());
                 let spec = function.spec;
                 (name, version, spec.durable, spec.execution_timeout_seconds, Some(function.digest))
@@ -55,10 +62,9 @@ impl Executions {
         let pin = pin::of(&loaded.entrypoint, begin.mode, &begin.correlation_id, begin.dead_letter_grace_seconds);
         let mut pin = pin.ok_or_else(|| Refused::invalid("the entrypoint is not registered"))?;
         pin.function_digest = function_digest;
-        pin.compensates.clone_from(&begin.compensates);
-        pin.replay_of.clone_from(&begin.replay_of);
+        (pin.compensates, pin.replay_of) = (begin.compensates, begin.replay_of);
         let request_digest = Digest::of(begin.params.as_bytes());
-        Ok(StartExecution {
+        Ok(Box::new(StartExecution {
             start: ExecutionStarted {
                 function,
                 version,
@@ -93,6 +99,6 @@ impl Executions {
             request_digest: Some(request_digest),
             run_request_id: None,
             admission: Admission::Now,
-        })
+        }))
     }
 }

@@ -24,11 +24,11 @@ pub(super) enum Redrive {
 }
 
 /// A run on which an action is possible.
-pub(super) struct Controlled {
+pub(super) struct Controlled<'a> {
     run_id: RunId,
     earlier: InvocationRecord,
     /// If the action starts something.
-    again: Option<Checked>,
+    again: Option<Checked<'a>>,
 }
 
 fn permission(action: &Action) -> Permission {
@@ -49,7 +49,7 @@ impl Serverless {
         invocation_id: &str,
         action: &Action,
         redrive: Redrive,
-    ) -> Answer<Controlled> {
+    ) -> Answer<Controlled<'_>> {
         Self::allow(ctx, permission(action))?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
         let look = |state: &servo_model::RunState| {
@@ -82,7 +82,7 @@ impl Serverless {
         let mut entered = None;
         if let Some(again) = &again {
             self.check_rate(ctx, &again.loaded).await?;
-            entered = Some(self.check_quota(ctx, &again.policy).await?);
+            entered = Some(self.check_quota(ctx, again.policy).await?);
         }
         match action {
             Action::Replay => self.replay(ctx, &run_id, &earlier, again.zip(entered)).await,
@@ -102,8 +102,8 @@ impl Serverless {
     }
 
     /// A retry and a replay are starts: the entrypoint can be called.
-    async fn check_again(&self, ctx: &SecurityContext, entrypoint: &str) -> Answer<Checked> {
-        let policy = self.policy(&ctx.tenant);
+    async fn check_again(&self, ctx: &SecurityContext, entrypoint: &str) -> Answer<Checked<'_>> {
+        let policy = self.policy();
         if !policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
@@ -122,7 +122,7 @@ impl Serverless {
         ctx: &SecurityContext,
         run_id: &RunId,
         earlier: &InvocationRecord,
-        again: Option<(Checked, Entered)>,
+        again: Option<(Checked<'_>, Entered)>,
     ) -> Answer<InvocationRecord> {
         let (checked, entered) = again.ok_or_else(|| errors::internal("a replay was not checked"))?;
         let params = serde_json::to_string(&earlier.params).map_err(|error| super::internal(&error))?;

@@ -72,10 +72,10 @@ impl Serverless {
         let referred = self.referred(&tenant, &outline).await?;
         let beside: Vec<_> = referred.into_iter().collect();
         let adapters: Vec<&str> = self.platform.adapters.iter().map(String::as_str).collect();
-        let policy = self.policy(&tenant);
+        let policy = self.policy();
         let validation = Validation {
             ctx,
-            policy: &policy,
+            policy,
             types: self.entrypoints().types(),
             adapters: &adapters,
             limiters: &self.platform.limiters,
@@ -117,7 +117,7 @@ impl Serverless {
     pub(super) async fn register(&self, ctx: &SecurityContext, document: Value) -> Answer<Entrypoint> {
         let tenant = owner_tenant(ctx, &document);
         let validated = self.validate(ctx, document, None).await?;
-        let policy = self.policy(&tenant);
+        let policy = self.policy();
         let definitions = self.engine().store().count_entrypoints(&tenant).await.map_err(store_error)?;
         if definitions >= policy.quotas.max_definitions {
             return Err(errors::quota_exceeded(format!(

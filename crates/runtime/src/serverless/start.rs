@@ -17,16 +17,17 @@ use servo_store::Scope;
 
 use super::record::{is_settled, record};
 use super::{Answer, Begin, Serverless, engine_error, failure_of, internal, no_entrypoint, store_error};
+use crate::clock::Deadline;
 use crate::engine::{Entered, Error};
 use crate::entrypoints::Loaded;
 
 /// A start whose checks have passed.
-pub(super) struct Checked {
+pub(super) struct Checked<'a> {
     pub loaded: Arc<Loaded>,
     pub mode: InvocationMode,
     /// As JSON.
     pub params: String,
-    pub policy: TenantRuntimePolicy,
+    pub policy: &'a TenantRuntimePolicy,
 }
 
 impl Serverless {
@@ -34,7 +35,7 @@ impl Serverless {
         Self::allow(ctx, Permission::RunsTrigger)?;
         let checked = self.check(ctx, &request).await?;
         if request.dry_run {
-            drop(self.check_quota(ctx, &checked.policy).await?);
+            drop(self.check_quota(ctx, checked.policy).await?);
             let record = self.made_up(ctx, &checked)?;
             return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false });
         }
@@ -54,14 +55,14 @@ impl Serverless {
             return Ok(answer);
         }
         self.check_rate(ctx, &checked.loaded).await?;
-        let entered = self.check_quota(ctx, &checked.policy).await?;
+        let entered = self.check_quota(ctx, checked.policy).await?;
         let (record, created) = self.create(ctx, &checked, key, None, entered).await?;
         Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created })
     }
 
     /// There is such an entrypoint, it can be called, and takes these params.
-    async fn check(&self, ctx: &SecurityContext, request: &InvocationRequest) -> Answer<Checked> {
-        let policy = self.policy(&ctx.tenant);
+    async fn check(&self, ctx: &SecurityContext, request: &InvocationRequest) -> Answer<Checked<'_>> {
+        let policy = self.policy();
         if !policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
@@ -126,7 +127,12 @@ impl Serverless {
     }
 
     /// What an earlier start under the same key answers this one with, if it still counts.
-    async fn earlier(&self, ctx: &SecurityContext, checked: &Checked, key: Digest) -> Answer<Option<InvocationResult>> {
+    async fn earlier(
+        &self,
+        ctx: &SecurityContext,
+        checked: &Checked<'_>,
+        key: Digest,
+    ) -> Answer<Option<InvocationResult>> {
         let store = self.engine().store();
         let Some(run_id) = store.find_request(&ctx.tenant, key).await.map_err(store_error)? else { return Ok(None) };
         let digest = Digest::of(checked.params.as_bytes());
@@ -157,7 +163,7 @@ impl Serverless {
             }
             Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true, repeated: true })),
             Lookup::Repeat | Lookup::InFlight => {
-                let record = self.answer(ctx, checked.mode, &run_id).await?;
+                let record = self.answer(ctx, &run_id, self.deadline(checked.mode)).await?;
                 Ok(Some(InvocationResult { record, dry_run: false, cached: false, repeated: true }))
             }
         }
@@ -167,11 +173,12 @@ impl Serverless {
     pub(super) async fn create(
         &self,
         ctx: &SecurityContext,
-        checked: &Checked,
+        checked: &Checked<'_>,
         key: Option<Digest>,
         replay_of: Option<RunId>,
         entered: Entered,
     ) -> Answer<(InvocationRecord, bool)> {
+        let referred = self.executions.referred(&checked.loaded).await.map_err(failure_of)?;
         let begin = Begin {
             loaded: &checked.loaded,
             tenant: ctx.tenant.clone(),
@@ -186,8 +193,10 @@ impl Serverless {
             replay_of,
             trace: ctx.trace.map(|own| trace::with_state(own.traceparent(), ctx.trace_state.as_deref())),
         };
-        let start = self.executions.begin(begin).await.map_err(failure_of)?;
-        let (run_id, created) = self.engine().start_execution(start, key).await.map_err(|error| match error {
+        let start = self.executions.begin(begin, referred).map_err(failure_of)?;
+        let mut deadline = self.deadline(checked.mode);
+        let started = self.engine().start_execution(start, key, Some(entered), deadline.as_mut()).await;
+        let (run_id, created) = started.map_err(|error| match error {
             Error::RequestMismatch => {
                 let issue = ValidationIssue::new(
                     "idempotency_mismatch",
@@ -198,27 +207,36 @@ impl Serverless {
             }
             other => engine_error(other),
         })?;
-        if created {
-            entered.recorded();
-        }
-        let record = self.answer(ctx, checked.mode, &run_id).await?;
+        let record = self.answer(ctx, &run_id, deadline).await?;
         let is_accepted = created && checked.mode == InvocationMode::Async;
         Ok((if is_accepted { as_accepted(record) } else { record }, created))
     }
 
-    /// The run as it is now; a synchronous caller gets it when it has ended or waits.
-    async fn answer(&self, ctx: &SecurityContext, mode: InvocationMode, run_id: &RunId) -> Answer<InvocationRecord> {
+    /// How long a caller waits for a run, if it does.
+    fn deadline(&self, mode: InvocationMode) -> Option<Deadline> {
+        let is_sync = mode == InvocationMode::Sync;
+        is_sync.then(|| Deadline::new(self.engine().clock().as_ref(), self.platform.sync_wait))
+    }
+
+    /// The run as it is now; a caller with a deadline gets it when it has ended or waits.
+    async fn answer(
+        &self,
+        ctx: &SecurityContext,
+        run_id: &RunId,
+        deadline: Option<Deadline>,
+    ) -> Answer<InvocationRecord> {
         let (engine, scope) = (self.engine(), Self::scope(ctx));
-        if mode == InvocationMode::Async {
-            return self.read(&scope, run_id).await;
-        }
-        let listener = engine.listen_for_end(run_id);
-        let mut deadline = std::pin::pin!(engine.clock().sleep_outside(self.platform.sync_wait));
+        let Some(mut deadline) = deadline else { return self.read(&scope, run_id).await };
         // A record holds params and result, which may be large; only the last look needs it.
         let look = |state: &RunState| {
             let is_open = state.entrypoint().is_some() && !is_settled(state.visible());
             (!is_open).then(|| record(state))
         };
+        // Most have come to rest by now.
+        if let Some(record) = engine.view(&scope, run_id, look).await.map_err(engine_error)? {
+            return record.ok_or_else(super::no_invocation);
+        }
+        let listener = engine.listen_for_end(run_id);
         loop {
             if let Some(record) = engine.view(&scope, run_id, look).await.map_err(engine_error)? {
                 return record.ok_or_else(super::no_invocation);
@@ -228,7 +246,7 @@ impl Serverless {
                 () = listener.rung() => {}
                 // A suspension or an end on another node rings no bell here.
                 () = engine.clock().sleep(engine.config().poll()) => {}
-                () = &mut deadline => break,
+                () = deadline.over() => break,
             }
         }
         self.read(&scope, run_id).await
@@ -247,7 +265,7 @@ impl Serverless {
     }
 
     /// The record of a run that could start and does not.
-    fn made_up(&self, ctx: &SecurityContext, checked: &Checked) -> Answer<InvocationRecord> {
+    fn made_up(&self, ctx: &SecurityContext, checked: &Checked<'_>) -> Answer<InvocationRecord> {
         let engine = self.engine();
         let id = engine.ids().run_id(engine.now());
         let definition = &checked.loaded.entrypoint.definition;

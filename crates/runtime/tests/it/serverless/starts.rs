@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use servo_entrypoint::rate::RateLimitDecision;
 use servo_entrypoint::{
     EntrypointStatusAction, InvocationListFilter, InvocationMode, InvocationRequest, InvocationStatus as S, PageQuery,
-    RestRuntime as _, errors,
+    RestRuntime as _, ServerlessRuntime as _, errors,
 };
+use servo_sim::faults::{Fault, Scripted};
 
 use super::support::{Bed, FUNCTION, caller, definition, me, request};
 
@@ -17,6 +18,10 @@ fn echo(bed: &Bed, name: &str, change: impl FnOnce(&mut Value)) -> String {
 
 fn keyed(address: &str, params: Value, key: &str) -> InvocationRequest {
     InvocationRequest { idempotency_key: Some(key.to_owned()), ..request(address, params) }
+}
+
+fn waited_for(address: &str) -> InvocationRequest {
+    InvocationRequest { mode: Some(InvocationMode::Sync), ..request(address, json!({})) }
 }
 
 fn records(bed: &Bed) -> usize {
@@ -268,6 +273,43 @@ fn the_quota_counts_what_is_under_way() {
         assert_eq!(full.error_type_id, errors::QUOTA_EXCEEDED);
     }
     assert_eq!(records(&bed), 1);
+}
+
+/// SR-310: a run that its caller waits for is one run, also when the store counts it meanwhile.
+#[test]
+fn the_quota_counts_a_run_that_is_waited_for_once() {
+    let bed = Bed::with(46, |platform| {
+        platform.policy.quotas.max_concurrent_executions = 2;
+        platform.sync_wait = Duration::from_secs(10);
+    });
+    let address = bed.function("hangs", |_| std::future::pending());
+    let (clock, waits) = (bed.engine().clock().clone(), waited_for(&address));
+    let (first, second) = bed.run(|serverless| async move {
+        let later = async {
+            clock.sleep(Duration::from_secs(5)).await;
+            serverless.start_invocation(&me(), request(&address, json!({}))).await
+        };
+        let ada = me();
+        tokio::join!(serverless.start_invocation(&ada, waits), later)
+    });
+    assert_eq!((first.unwrap().record.status, second.unwrap().record.status), (S::Running, S::Queued));
+}
+
+/// Nothing rings for a run that there is none of.
+#[test]
+fn a_start_that_cannot_be_recorded_keeps_nobody_waiting() {
+    let faults = std::sync::Arc::new(Scripted::default());
+    let bed = Bed::of(47, |cluster| {
+        cluster.faults = faults.clone();
+        cluster.config.poll_ms = 3_600_000;
+    });
+    let address = echo(&bed, "f", |_| {});
+    faults.fail("append", Fault::Full);
+    let began = bed.world.now();
+    bed.start_as(&me(), waited_for(&address)).unwrap_err();
+    assert!(bed.world.now().since(began) < Duration::from_secs(60));
+    faults.heal();
+    assert_eq!(bed.start_as(&me(), waited_for(&address)).unwrap().record.status, S::Succeeded);
 }
 
 /// SR-012, SR-013, SR-016, SR-017, SR-368, SR-536: what belongs to others is not there.
