@@ -29,7 +29,7 @@ pub struct Config {
     /// Writes beyond these limits are refused at once with `Unavailable`.
     pub queue_jobs_max: usize,
     pub queue_bytes_max: usize,
-    /// Largest size of the database in pages of 4 KiB; more is `Full`. `None` leaves it to the disk.
+    /// Largest size of the database in pages of the file, which are of 8 KiB where it is new; more is `Full`. `None` leaves it to the disk.
     pub pages_max: Option<u32>,
     /// The name of a deliberately broken variant.
     #[cfg(feature = "sabotage")]

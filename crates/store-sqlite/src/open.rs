@@ -24,6 +24,9 @@ const STATEMENTS_MAX: usize = 128;
 /// Page caches in KiB (SQLite counts KiB as negative pages). They grow only as pages are touched.
 const WRITER_CACHE_KIB: i64 = -6 * 1024;
 const READER_CACHE_KIB: i64 = -2 * 1024;
+/// Of a new file; one that is there keeps its own. A pack of a small run's events is about 3 KB, so that a page of 4 KB has room
+/// for one, and most of what the applier does is writing pages (ADR 26). Not read back, for the sake of older files.
+const PAGE_BYTES: u32 = 8 * 1024;
 /// A log that grew while a long reader held it back is cut to this once it is copied.
 const WAL_KEEP_BYTES: i64 = 64 * 1024 * 1024;
 
@@ -75,6 +78,8 @@ fn prepare(
 ) -> std::result::Result<Vec<(String, String)>, Fault> {
     conn.busy_timeout(BUSY_TIMEOUT)?;
     schema::check(conn)?;
+    // Before the file gets its first page.
+    conn.pragma_update(None, "page_size", PAGE_BYTES)?;
     let settings = set_durable(conn, sabotage)?;
     if let Some(pages) = config.pages_max {
         conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;

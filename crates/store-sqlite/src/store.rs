@@ -92,7 +92,7 @@ impl SqliteStore {
         };
         let (tasks, to_do) = mpsc::channel();
         let (report, done) = mpsc::channel();
-        let applier = Applier::new(opened.conn, shared);
+        let applier = Applier::new(opened.conn, shared)?;
         let applier = start("servo-apply", move || applier.run(&to_do, &report))?;
         let writer = Writer {
             conn: open::open_reader(&path)?,

@@ -83,8 +83,9 @@ pub(crate) struct Shared {
 
 impl Applier {
     /// With a connection as `open` leaves it.
-    pub(crate) fn new(conn: Connection, shared: Shared) -> Self {
-        Self { conn, shared, is_durable: true, checkpoints: Checkpoints::default(), is_stopped: false }
+    pub(crate) fn new(conn: Connection, shared: Shared) -> Result<Self> {
+        let checkpoints = Checkpoints::of(&conn).map_err(|error| judge(&error, os_error(&conn)).1)?;
+        Ok(Self { conn, shared, is_durable: true, checkpoints, is_stopped: false })
     }
 
     /// Runs until it is told to finish, or nobody is there to tell it.

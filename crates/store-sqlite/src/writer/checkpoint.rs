@@ -5,40 +5,55 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// Pages in the log that are not in the file yet: worth copying when nobody waits, and when somebody does. Copying late
+/// Bytes in the log that are not in the file yet: worth copying when nobody waits, and when somebody does. Copying late
 /// is cheaper in all, because a page that changed many times is copied once.
-const PAGES_WHEN_IDLE: i64 = 1_000;
-const PAGES_WHEN_BUSY: i64 = 8_000;
-/// A log of this many pages (64 MB) has been held back by readers; then the writer waits a moment for them, so that it
-/// can start over at the log's beginning.
-const PAGES_RESTART: i64 = 16_000;
+const BYTES_WHEN_IDLE: i64 = 4 * 1024 * 1024;
+const BYTES_WHEN_BUSY: i64 = 32 * 1024 * 1024;
+/// A log of this many bytes has been held back by readers; then the writer waits a moment for them, so that it can start
+/// over at the log's beginning.
+const BYTES_RESTART: i64 = 64 * 1024 * 1024;
 const READER_PATIENCE: Duration = Duration::from_millis(20);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Checkpoints {
+    /// The limits in pages of the file.
+    when_idle: i64,
+    when_busy: i64,
+    restart: i64,
     /// Do not wait for readers again before the log has this many pages.
     restart_at: i64,
 }
 
 impl Checkpoints {
+    pub(crate) fn of(conn: &Connection) -> rusqlite::Result<Self> {
+        let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = |bytes: i64| bytes / page.max(1);
+        Ok(Self {
+            when_idle: pages(BYTES_WHEN_IDLE),
+            when_busy: pages(BYTES_WHEN_BUSY),
+            restart: pages(BYTES_RESTART),
+            restart_at: 0,
+        })
+    }
+
     /// Copies if it is time. Says whether it did.
     pub(crate) fn run_if_due(&mut self, conn: &Connection, is_idle: bool, busy: Duration) -> rusqlite::Result<bool> {
         let (pages, copied) = pragma(conn, "PRAGMA wal_checkpoint(NOOP)")?;
-        let due = if is_idle { PAGES_WHEN_IDLE } else { PAGES_WHEN_BUSY };
+        let due = if is_idle { self.when_idle } else { self.when_busy };
         if pages - copied < due {
             return Ok(false);
         }
         crashpoint!("sqlite.checkpoint.before");
-        if pages < PAGES_RESTART.max(self.restart_at) {
+        if pages < self.restart.max(self.restart_at) {
             pragma(conn, "PRAGMA wal_checkpoint(PASSIVE)")?;
         } else {
             conn.busy_timeout(READER_PATIENCE)?;
             let restarted = pragma(conn, "PRAGMA wal_checkpoint(RESTART)");
             conn.busy_timeout(busy)?;
             restarted?;
-            self.restart_at = pages + PAGES_RESTART;
+            self.restart_at = pages + self.restart;
         }
-        if pages < PAGES_RESTART {
+        if pages < self.restart {
             self.restart_at = 0;
         }
         crashpoint!("sqlite.checkpoint.after");

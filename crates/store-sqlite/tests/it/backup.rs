@@ -9,7 +9,7 @@ use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Append, Error, Expected, LogStore, Position, StoredEvent};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore, restore};
 
-use crate::support::{events, folder, many, one_more, open, open_old, raw, spawn, start, wait};
+use crate::support::{PAGE, events, folder, many, one_more, open, open_old, raw, spawn, start, wait};
 
 fn whole_log(store: &SqliteStore) -> Vec<StoredEvent> {
     let (mut events, mut after) = (Vec::new(), Position::START);
@@ -184,8 +184,8 @@ fn only_a_whole_backup_is_restored() {
     fs::write(&bad, "not a database at all, but a text of some length".repeat(50)).unwrap();
     assert!(matches!(refused(&bad), Error::Corrupt { .. }));
     let mut damaged = whole.clone();
-    let page = whole.len() / 4096 / 2 * 4096;
-    damaged[page..page + 4096].fill(0x5a);
+    let page = whole.len() / PAGE / 2 * PAGE;
+    damaged[page..page + PAGE].fill(0x5a);
     fs::write(&bad, &damaged).unwrap();
     assert!(matches!(refused(&bad), Error::Corrupt { .. }));
     fs::write(&bad, "").unwrap();

@@ -47,9 +47,9 @@ const LIMITED: &str = "SERVO_TEST_LIMITED_DIR";
 fn a_limit_on_file_sizes_is_as_good_as_a_full_disk() {
     let dir = folder();
     drop(open(dir.path()));
-    // 1,024 blocks are 512 KB or 1 MB, by the shell; too large a write is to be answered, not punished.
+    // 2,048 blocks are 1 or 2 MB, by the shell; too large a write is to be answered, not punished.
     let limited = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" --exact full::limited --nocapture"])
+        .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" --exact full::limited --nocapture"])
         .arg(std::env::current_exe().unwrap())
         .env(LIMITED, dir.path())
         .output()

@@ -9,7 +9,7 @@ use servo_store::testkit::clock::ManualClock;
 use servo_store::{AdminStore, Error, LogStore};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore};
 
-use crate::support::{config, events, folder, many, open, raw, start, wait};
+use crate::support::{PAGE, config, events, folder, many, open, raw, start, wait};
 
 fn refused(dir: &Path) -> Error {
     SqliteStore::open(config(dir)).unwrap_err()
@@ -114,7 +114,7 @@ fn a_truncated_file_is_damage() {
     let dir = closed(500);
     let path = dir.path().join(DATABASE_FILE);
     let whole = fs::read(&path).unwrap();
-    for length in [whole.len() / 2, whole.len() - 4096, 4096, 100] {
+    for length in [whole.len() / 2, whole.len() - PAGE, PAGE, 100] {
         fs::write(&path, &whole[..length]).unwrap();
         let error = refused(dir.path());
         assert!(matches!(error, Error::Corrupt { .. }), "{length} bytes: {error}");
@@ -128,8 +128,8 @@ fn a_damaged_page_is_found_by_the_check_and_not_served() {
     let dir = closed(2_000);
     let path = dir.path().join(DATABASE_FILE);
     let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2 / 4096 * 4096;
-    bytes[middle..middle + 4096].fill(0xa5);
+    let middle = bytes.len() / 2 / PAGE * PAGE;
+    bytes[middle..middle + PAGE].fill(0xa5);
     fs::write(&path, &bytes).unwrap();
     // The pages that opening needs are whole.
     let store = open(dir.path());

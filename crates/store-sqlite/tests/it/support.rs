@@ -28,6 +28,9 @@ pub(crate) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 's
     runtime().spawn(task)
 }
 
+/// Bytes of a page of a new file.
+pub(crate) const PAGE: usize = 8192;
+
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }

@@ -9,7 +9,7 @@ use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Append, Expected, LogStore, Position, RunStore, Scope};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore};
 
-use crate::support::{events, folder, many, one_more, open, open_old, start, wait};
+use crate::support::{PAGE, events, folder, many, one_more, open, open_old, raw, start, wait};
 
 /// The schema before runs had numbers.
 const SEVEN: [(&str, &str); 7] = [
@@ -115,4 +115,7 @@ fn a_store_without_run_numbers_becomes_one_with_them() {
     assert_eq!(grown[5].position.id, last_given + 1, "the deleted run had the one before");
     wait(store.delete_run(&Scope::System, &run)).unwrap();
     assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+    // A file keeps the pages that it has.
+    let page = |dir: &Path| raw(dir).pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((page(new.path()), page(old.path())), (PAGE as i64, 4096));
 }
