@@ -81,16 +81,26 @@ pub(crate) fn check_digits(text: &str) -> Answer<()> {
 /// The same for what a server has written: whatever is in it was taken before.
 pub(crate) fn parse_recorded<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer<T> {
     check_depth(text, depth_max)?;
+    let parsed = match serde_json::from_str(text) {
+        Ok(parsed) => parsed,
+        // Knowing where it is costs something for every field, so only a body with a mistake is read that way.
+        Err(_) => parse_located(text)?,
+    };
+    // Serde would also take a list of the fields in order, which no description of the API allows.
+    if !text.trim_start().starts_with('{') {
+        return Err(Invalid::new("", "the body is a JSON object").into());
+    }
+    Ok(parsed)
+}
+
+/// The same, with the place of what is wrong.
+fn parse_located<T: DeserializeOwned>(text: &str) -> Answer<T> {
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().clone();
         of_json(&error.into_inner(), &path, text)
     })?;
     json.end().map_err(|error| ApiError::new(codes::MALFORMED_JSON).detail(error.to_string()))?;
-    // Serde would also take a list of the fields in order, which no description of the API allows.
-    if !text.trim_start().starts_with('{') {
-        return Err(Invalid::new("", "the body is a JSON object").into());
-    }
     Ok(parsed)
 }
 
