@@ -24,9 +24,9 @@ pub(crate) fn event(run: usize, number: u64) -> NewEvent {
     let key = Digest::of_parts(&[&run.to_string(), &number.to_string()], '|');
     NewEvent {
         event_id: EventId::from_u128((run as u128) << 64 | u128::from(number)),
-        event_type: "StepCompleted".to_owned(),
+        event_type: "StepCompleted".into(),
         idempotency_key: key,
-        emitted_by: "engine".to_owned(),
+        emitted_by: "engine".into(),
         occurred_at: None,
         payload: payload(),
     }
@@ -38,9 +38,9 @@ pub(crate) fn create(run: usize) -> Append {
     stream.row = Some(RunRow {
         run_id: run_id(run),
         tenant: TenantId::default_tenant(),
-        project: "default".to_owned(),
-        environment: "default".to_owned(),
-        plan_id: "bench".to_owned(),
+        project: "default".into(),
+        environment: "default".into(),
+        plan_id: "bench".into(),
         plan_version: "1".to_owned(),
         status: RunStatus::Running,
         visible: InvocationStatus::Running,

@@ -57,7 +57,7 @@ pub(crate) async fn ensure(runtime: &Runtime, folder: &Path) -> Result<DevKey, F
         source: None,
         count: 1,
     };
-    engine.store().put_audit(vec![made]).await.map_err(refused)?;
+    engine.store().put_audit(vec![made.into()]).await.map_err(refused)?;
     write(&file, &text).map_err(|error| Failure::new(exit::ERROR, format!("{}: {error}", file.display())))?;
     Ok(DevKey { text, file, is_new: true })
 }

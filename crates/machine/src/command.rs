@@ -1,5 +1,6 @@
 //! Commands: requests to change a run. Each may be refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -52,10 +53,10 @@ pub enum Command {
 
 #[derive(Debug, Clone)]
 pub struct StartRun {
-    pub plan_ref: PlanRef,
+    pub plan_ref: Arc<PlanRef>,
     /// The plan as it came in; already checked by whoever parsed it.
     pub plan: Box<RawValue>,
-    pub context: RunContext,
+    pub context: Arc<RunContext>,
     pub run_request_id: Option<String>,
     pub request_digest: Option<Digest>,
     pub approval_required: bool,

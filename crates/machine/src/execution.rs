@@ -14,6 +14,7 @@ pub(crate) mod size;
 pub(crate) mod start;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use servo_canon::Digest;
 use servo_model::event::ExecutionStarted;
@@ -76,13 +77,20 @@ pub struct Used {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartExecution {
-    pub start: ExecutionStarted,
+    pub start: Arc<ExecutionStarted>,
     /// Names function, version and the digest of its registration.
-    pub plan_ref: PlanRef,
-    pub context: RunContext,
+    pub plan_ref: Arc<PlanRef>,
+    pub context: Arc<RunContext>,
     pub request_digest: Option<Digest>,
     pub run_request_id: Option<String>,
     pub admission: Admission,
+}
+
+impl StartExecution {
+    pub fn call_it(&mut self, name: &str) {
+        // Nobody shares it before it is recorded, so nothing is copied.
+        name.clone_into(&mut Arc::make_mut(&mut self.start).name);
+    }
 }
 
 /// How an invocation ended.

@@ -1,5 +1,7 @@
 //! Creating a run.
 
+use std::sync::Arc;
+
 use servo_model::event::{EventBody, RunApproved, RunQueued, RunStarted};
 use servo_model::plan::Plan;
 use servo_model::{PlanRef, RunContext, RunStatus, Timestamp};
@@ -57,8 +59,8 @@ pub(crate) fn approved(round: u32, by: Option<&str>) -> EventBody {
 pub(crate) fn started(
     round: u32,
     engine_type: &str,
-    plan_ref: &PlanRef,
-    context: &RunContext,
+    plan_ref: &Arc<PlanRef>,
+    context: &Arc<RunContext>,
     now: Timestamp,
 ) -> EventBody {
     EventBody::RunStarted(Box::new(RunStarted {

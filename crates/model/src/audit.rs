@@ -74,6 +74,13 @@ impl AuditEntry {
         }
         self
     }
+
+    /// Whether cutting it would change nothing.
+    pub fn is_clipped(&self) -> bool {
+        let texts = [&self.actor, &self.action, &self.object_kind, &self.object_id, &self.correlation_id];
+        let mut texts = texts.into_iter().chain(&self.reason).chain(&self.source);
+        texts.all(|text| text.len() <= LABEL_CHARS_MAX && !text.contains('\0'))
+    }
 }
 
 /// The lowest id that an entry of this time can have.
@@ -104,7 +111,24 @@ mod tests {
             source: None,
             count: 1,
         };
+        assert!(!entry.is_clipped());
         let clipped = entry.clipped();
+        assert!(clipped.is_clipped());
+        for wrong in ["x".repeat(LABEL_CHARS_MAX + 1), "\0".to_owned()] {
+            for place in 0..7 {
+                let mut changed = clipped.clone();
+                match place {
+                    0 => changed.actor = wrong.clone(),
+                    1 => changed.action = wrong.clone(),
+                    2 => changed.object_kind = wrong.clone(),
+                    3 => changed.object_id = wrong.clone(),
+                    4 => changed.correlation_id = wrong.clone(),
+                    5 => changed.reason = Some(wrong.clone()),
+                    _ => changed.source = Some(wrong.clone()),
+                }
+                assert!(!changed.is_clipped() && changed != changed.clone().clipped(), "{place}");
+            }
+        }
         assert_eq!(clipped.actor, "ä".repeat(LABEL_CHARS_MAX / 2));
         assert_eq!((clipped.action.as_str(), clipped.object_id.len()), ("a\u{fffd}b", LABEL_CHARS_MAX));
         assert_eq!(clipped.reason.unwrap().len(), LABEL_CHARS_MAX);

@@ -138,7 +138,11 @@ impl RuntimeEvent {
     }
 
     pub fn is_name(text: &str) -> bool {
-        EVENTS.iter().any(|(name, _)| *name == text)
+        Self::known_name(text).is_some()
+    }
+
+    pub(crate) fn known_name(text: &str) -> Option<&'static str> {
+        EVENTS.iter().map(|(name, _)| *name).find(|name| *name == text)
     }
 }
 

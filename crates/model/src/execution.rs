@@ -47,7 +47,7 @@ pub struct Execution {
 /// Everything about an execution but its operations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    pub start: ExecutionStarted,
+    pub start: Arc<ExecutionStarted>,
     pub started_at: Timestamp,
     /// Set while the handler runs.
     pub invocation: Option<Invocation>,
@@ -137,7 +137,7 @@ pub struct Ended {
 }
 
 impl Execution {
-    fn new(start: ExecutionStarted, started_at: Timestamp) -> Self {
+    fn new(start: Arc<ExecutionStarted>, started_at: Timestamp) -> Self {
         let kept = [&start.input, &start.client_context].into_iter().flatten();
         let bytes = 2_000 + kept.map(String::len).sum::<usize>();
         let head = Head {

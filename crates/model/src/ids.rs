@@ -3,7 +3,7 @@
 //! Reserved spellings (`*`, `~`, `..`, empty) cannot be written with the allowed characters, so no id is a wildcard.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -96,6 +96,11 @@ macro_rules! text_id {
 
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// The text, shared.
+            pub fn text(&self) -> Arc<str> {
+                self.0.clone()
             }
         }
 
@@ -193,6 +198,14 @@ fn time_ordered(prefix: &str, now: crate::Timestamp, random: [u8; 10]) -> String
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+impl Name {
+    /// The project and the environment of runs that name none.
+    pub fn default_name() -> Self {
+        static NAME: LazyLock<Name> = LazyLock::new(|| Name("default".into()));
+        NAME.clone()
+    }
 }
 
 impl TenantId {

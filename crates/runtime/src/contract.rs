@@ -289,9 +289,9 @@ pub(crate) fn system_stream(ids: &Ids, now: Timestamp, events: &[RuntimeEvent]) 
             let event_id = ids.event_id(now);
             NewEvent {
                 event_id,
-                event_type: event.name().to_owned(),
+                event_type: event.name().into(),
                 idempotency_key: idempotency_key(&run_id, &event_id.to_string(), 1, event.name(), ""),
-                emitted_by: "runtime".to_owned(),
+                emitted_by: "runtime".into(),
                 occurred_at: None,
                 payload: EventBody::Runtime(event.clone()).encode(),
             }

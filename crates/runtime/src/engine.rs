@@ -63,7 +63,7 @@ pub struct Order {
     pub run_id: RunId,
     /// Decided one after the other and recorded together.
     pub commands: Vec<Command>,
-    pub emitted_by: String,
+    pub emitted_by: Arc<str>,
     pub fence: Option<Fence>,
     /// The queue lease under which a run is begun.
     pub queue_lease: Option<String>,
@@ -77,12 +77,12 @@ pub struct Order {
 }
 
 impl Order {
-    pub fn new(scope: Scope, run_id: RunId, command: Command, emitted_by: &str) -> Self {
+    pub fn new(scope: Scope, run_id: RunId, command: Command, emitted_by: impl Into<Arc<str>>) -> Self {
         Self {
             scope,
             run_id,
             commands: vec![command],
-            emitted_by: emitted_by.to_owned(),
+            emitted_by: emitted_by.into(),
             fence: None,
             queue_lease: None,
             request_key: None,

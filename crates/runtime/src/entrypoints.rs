@@ -13,7 +13,7 @@ use servo_entrypoint::{
 };
 use servo_model::function::{Code, EXECUTION_SECONDS_MAX, FunctionSpec, Reach};
 use servo_model::invocation::Failure;
-use servo_model::{SecurityContext, TenantId};
+use servo_model::{PlanId, PlanRef, SecurityContext, TenantId};
 use servo_store::entrypoints::EntrypointRow;
 use servo_store::{Scope, Store};
 
@@ -32,6 +32,8 @@ pub(crate) struct Loaded {
     pub compiled: CompiledEntrypoint,
     /// Of the stored definition.
     pub digest: Digest,
+    /// What its runs say they run.
+    pub plan_ref: Arc<PlanRef>,
     /// How its own code is run; `None` when it refers to something that an adapter knows.
     pub code: Option<FunctionSpec>,
 }
@@ -83,8 +85,17 @@ impl Loaded {
             ImplementationPayload::Code { language, source } => Some(code_spec(&entrypoint, kind, language, source)),
             ImplementationPayload::WorkflowSpec { .. } | ImplementationPayload::AdapterRef { .. } => None,
         };
+        let digest = Digest::of(row.document.as_bytes());
+        let plan_ref = PlanRef {
+            uri: format!("entrypoint:{}", row.id),
+            sha256: digest,
+            schema_version: "entrypoint/v1".to_owned(),
+            plan_id: PlanId::parse(&row.id).map_err(|invalid| corrupt(invalid.to_string()))?,
+            plan_version: definition.version.clone(),
+        };
         Ok(Self {
-            digest: Digest::of(row.document.as_bytes()),
+            digest,
+            plan_ref: Arc::new(plan_ref),
             id: row.id,
             revision: row.revision,
             tenant: row.tenant,

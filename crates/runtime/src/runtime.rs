@@ -69,7 +69,7 @@ impl Runtime {
         }
         let shutdown = Shutdown::default();
         let owner = ids.node_name();
-        let authority = Authority::new(owner.clone()).trusting(config.is_sabotaged("no-fence"));
+        let authority = Authority::new(&owner).trusting(config.is_sabotaged("no-fence"));
         let engine =
             Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single).with_spans(spans);
         let contract = Contract::new(store, ids).with_wake(engine.wake_handle());

@@ -108,10 +108,10 @@ impl Engine {
         let mut stream = StreamAppend::new(run_id.clone(), row.tenant.clone(), Expected::Any);
         stream.events.push(NewEvent {
             event_id,
-            event_type: body.event_type().to_owned(),
+            event_type: body.stored_type(),
             // Not the usual key: what the unreadable log holds is unknown, and this end must not collide with it.
             idempotency_key: idempotency_key(run_id, &event_id.to_string(), 1, body.event_type(), &row.plan_version),
-            emitted_by: by.to_owned(),
+            emitted_by: by.into(),
             occurred_at: Some(now),
             payload: body.encode(),
         });
@@ -148,10 +148,10 @@ fn stored_event(event: &Event, tenant: &TenantId) -> StoredEvent {
         tenant: tenant.clone(),
         run_seq: event.run_seq,
         event_id: event.event_id,
-        event_type: event.body.event_type().to_owned(),
+        event_type: event.body.stored_type(),
         idempotency_key: event.idempotency_key,
         emitted_at: event.emitted_at,
-        emitted_by: event.emitted_by.clone(),
+        emitted_by: event.emitted_by.as_str().into(),
         occurred_at: event.occurred_at,
         payload: event.body.encode(),
     }

@@ -8,6 +8,8 @@ mod note;
 mod recorder;
 mod throttle;
 
+use std::sync::Arc;
+
 use axum::RequestExt as _;
 use axum::extract::{MatchedPath, RawPathParams, Request};
 use axum::http::{Method, StatusCode};
@@ -34,27 +36,27 @@ struct Watched<'a> {
     action: Action,
     note: Note,
     object: String,
-    info: RequestInfo,
+    info: Arc<RequestInfo>,
     peer: Option<Peer>,
     answered: bool,
     /// An entry that is being written.
-    unwritten: Option<AuditEntry>,
+    unwritten: Option<Arc<AuditEntry>>,
 }
 
 /// Around every route.
 pub(crate) async fn watch(app: &App, mut request: Request, next: Next) -> Response {
-    let Some(route) = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()) else {
+    let Some(route) = request.extensions().get::<MatchedPath>().cloned() else {
         return answered(request, next).await;
     };
     let note = Note::default();
     request.extensions_mut().insert(note.clone());
-    let object = object_in_path(&route, &mut request).await;
+    let object = object_in_path(route.as_str(), &mut request).await;
     let mut watched = Watched {
         app,
-        action: actions::of(request.method(), &route),
+        action: actions::of(request.method(), route.as_str()),
         note,
         object,
-        info: request.extensions().get::<RequestInfo>().cloned().unwrap_or_default(),
+        info: request.extensions().get::<Arc<RequestInfo>>().cloned().unwrap_or_default(),
         peer: request.extensions().get::<Peer>().copied(),
         answered: false,
         unwritten: None,
@@ -98,7 +100,7 @@ async fn object_in_path(route: &str, request: &mut Request) -> String {
 
 impl Watched<'_> {
     /// The entry of something that was done. Others are on their way already: nobody waits for them.
-    fn record(&self, response: &Response) -> Option<AuditEntry> {
+    fn record(&self, response: &Response) -> Option<Arc<AuditEntry>> {
         let status = response.status();
         let (is_known, is_unchanged) = self.note.read(|noted| (noted.caller.is_some(), noted.unchanged));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -117,7 +119,7 @@ impl Watched<'_> {
             }
             return None;
         }
-        (!is_unchanged).then(|| self.entry(AuditOutcome::Allowed, None))
+        (!is_unchanged).then(|| Arc::new(self.entry(AuditOutcome::Allowed, None)))
     }
 
     fn entry(&self, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {

@@ -1,6 +1,8 @@
 //! Who is asking. A principal comes from a verified key, or is the development principal; nothing that a caller says about
 //! itself counts.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -90,7 +92,7 @@ impl Authenticator for Auth {
 /// Who makes a request, and the note that its audit entry is made from.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    who: SecurityContext,
+    who: Arc<SecurityContext>,
     /// Where a handler says what it is about.
     pub audit: Note,
 }
@@ -145,19 +147,20 @@ fn development(parts: &Parts) -> Answer<Caller> {
 }
 
 fn noted(parts: &Parts, mut who: SecurityContext) -> Caller {
-    if let Some(info) = parts.extensions.get::<RequestInfo>() {
+    if let Some(info) = parts.extensions.get::<Arc<RequestInfo>>() {
         (who.trace, who.trace_state) = (info.trace, info.trace_state.clone());
     }
     if let Some(whose) = parts.extensions.get::<Whose>() {
         whose.is(&who.tenant);
     }
     let audit = parts.extensions.get::<Note>().cloned().unwrap_or_default();
-    audit.caller(&who);
+    let who = Arc::new(who);
+    audit.caller(who.clone());
     Caller { who, audit }
 }
 
 fn correlation_of(parts: &Parts) -> String {
-    parts.extensions.get::<RequestInfo>().map(|info| info.correlation_id.clone()).unwrap_or_default()
+    parts.extensions.get::<Arc<RequestInfo>>().map(|info| info.correlation_id.clone()).unwrap_or_default()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

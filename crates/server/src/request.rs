@@ -118,11 +118,13 @@ fn is_plain(text: &str) -> bool {
 pub(crate) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let mut info = RequestInfo::new(&app, request.headers());
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let span = span_of(&app, &mut request, &mut info, &route);
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let span = span_of(&app, &mut request, &mut info, route);
+    let info = Arc::new(info);
     request.extensions_mut().insert(info.clone());
-    let mut response = finish(crate::audit::watch(&app, request, next).await, &info, &path);
+    let mut response = finish(crate::audit::watch(&app, request, next).await, &info, uri.path());
     let status = response.status().as_u16();
     let headers = response.headers_mut();
     put(headers, REQUEST_ID, &info.request_id);
@@ -132,8 +134,9 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     if let Some(span) = span {
         note_answer(span, status);
     }
-    crate::metrics::request(method.as_str(), &route, status, started.elapsed());
-    tracing::debug!(request_id = %info.request_id, correlation_id = %info.correlation_id, %method, path, status, "answered");
+    crate::metrics::request(method.as_str(), route, status, started.elapsed());
+    let (request_id, correlation_id) = (&info.request_id, &info.correlation_id);
+    tracing::debug!(%request_id, %correlation_id, %method, path = uri.path(), status, "answered");
     response
 }
 

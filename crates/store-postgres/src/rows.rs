@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
+use servo_model::event::EventBody;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{EventId, RunId, RunStatus, StepId, TenantId, Timestamp};
 use servo_store::dispatch::DispatchStep;
@@ -146,10 +147,10 @@ pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
         tenant: tenant(row)?,
         run_seq: number(row, "run_seq")?,
         event_id: get::<EventId>(row, "event_id")?,
-        event_type: get(row, "event_type")?,
+        event_type: EventBody::interned_type(get(row, "event_type")?),
         idempotency_key: digest(get(row, "idempotency_key")?)?,
         emitted_at: time(row, "emitted_at")?,
-        emitted_by: get(row, "emitted_by")?,
+        emitted_by: get::<&str>(row, "emitted_by")?.into(),
         occurred_at: optional_time(row, "occurred_at")?,
         payload,
     })
@@ -160,9 +161,9 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
     Ok(RunRow {
         run_id: run_id(row, "run_id")?,
         tenant: tenant(row)?,
-        project: get(row, "project")?,
-        environment: get(row, "environment")?,
-        plan_id: get(row, "plan_id")?,
+        project: get::<&str>(row, "project")?.into(),
+        environment: get::<&str>(row, "environment")?.into(),
+        plan_id: get::<&str>(row, "plan_id")?.into(),
         plan_version: get(row, "plan_version")?,
         status: RunStatus::parse(status).ok_or_else(|| corrupt("a run has an unknown status"))?,
         visible: visible(row)?,

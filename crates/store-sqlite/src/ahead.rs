@@ -31,7 +31,7 @@ pub(crate) struct Ahead {
     pub(crate) dispatches: HashMap<Arc<str>, DispatchAhead>,
     pub(crate) cursors: BTreeMap<String, CursorRow>,
     pub(crate) authority: Option<AuthorityRow>,
-    pub(crate) audit: Vec<AuditEntry>,
+    pub(crate) audit: Vec<Arc<AuditEntry>>,
     pub(crate) counts: Counts,
     /// Of the last event; zero if there is none.
     pub(crate) last_position: u64,
@@ -128,7 +128,7 @@ impl Ahead {
         &mut self,
         row: Arc<RunRow>,
         is_new: bool,
-        before: Option<(String, servo_model::invocation::InvocationStatus)>,
+        before: Option<(Arc<str>, servo_model::invocation::InvocationStatus)>,
     ) {
         if let Some((plan_id, status)) = before {
             self.counts.add_invocations(&row.tenant, &plan_id, status, -1);

@@ -4,6 +4,7 @@
 //! read stays where it lies: passing over a text costs nothing, and a length that is a lie allocates nothing.
 
 use std::fmt;
+use std::sync::Arc;
 
 use servo_canon::Digest;
 use servo_model::{EventId, Timestamp};
@@ -146,13 +147,16 @@ impl<'b> Take<'b> {
     }
 
     pub(crate) fn text(&mut self) -> Result<String, Damage> {
-        text(self.bytes()?)
+        text(self.bytes()?).map(str::to_owned)
+    }
+
+    pub(crate) fn shared(&mut self) -> Result<Arc<str>, Damage> {
+        text(self.bytes()?).map(Into::into)
     }
 
     /// A text that only some parser takes.
     pub(crate) fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Damage> {
-        let text = str::from_utf8(self.bytes()?).map_err(|_| NO_TEXT)?;
-        parse(text).ok_or(Damage("has a value that this program does not know"))
+        parse(text(self.bytes()?)?).ok_or(Damage("has a value that this program does not know"))
     }
 
     pub(crate) fn time(&mut self) -> Result<Timestamp, Damage> {
@@ -185,8 +189,8 @@ impl<'b> Take<'b> {
 }
 
 /// Bytes that are to be a text.
-pub(crate) fn text(bytes: &[u8]) -> Result<String, Damage> {
-    str::from_utf8(bytes).map(str::to_owned).map_err(|_| NO_TEXT)
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Damage> {
+    str::from_utf8(bytes).map_err(|_| NO_TEXT)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use std::borrow::Borrow;
 use std::ops::Range;
 
 use servo_canon::Digest;
+use servo_model::event::EventBody;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 use servo_store::{Position, StoredEvent};
 
@@ -56,7 +57,7 @@ pub(crate) fn encode<E: Borrow<StoredEvent>>(events: &[E]) -> Vec<u8> {
     let (mut position, mut emitted_at, mut emitted_by) = (0, 0, None);
     for event in events {
         let event = event.borrow();
-        let same = emitted_by == Some(event.emitted_by.as_str());
+        let same = emitted_by == Some(event.emitted_by.as_ref());
         let at = event.emitted_at.as_millis();
         out.put_number(event.position.id.wrapping_sub(position));
         out.push(if same { SAME_EMITTER } else { 0 } | if event.occurred_at.is_some() { OCCURRED } else { 0 });
@@ -71,7 +72,7 @@ pub(crate) fn encode<E: Borrow<StoredEvent>>(events: &[E]) -> Vec<u8> {
             out.put_text(&event.emitted_by);
         }
         out.put_text(&event.payload);
-        (position, emitted_at, emitted_by) = (event.position.id, at, Some(event.emitted_by.as_str()));
+        (position, emitted_at, emitted_by) = (event.position.id, at, Some(event.emitted_by.as_ref()));
     }
     out
 }
@@ -222,12 +223,12 @@ impl Entry<'_> {
             tenant: tenant.clone(),
             run_seq: self.run_seq,
             event_id: self.event_id(),
-            event_type: text(self.event_type)?,
+            event_type: EventBody::interned_type(text(self.event_type)?),
             idempotency_key: self.key(),
             emitted_at: self.emitted_at(),
-            emitted_by: text(self.emitted_by)?,
+            emitted_by: text(self.emitted_by)?.into(),
             occurred_at: self.occurred_at.map(Timestamp::from_millis),
-            payload: text(self.payload)?,
+            payload: text(self.payload)?.to_owned(),
         })
     }
 }

@@ -101,10 +101,10 @@ mod tests {
             tenant: TenantId::default_tenant(),
             run_seq: id,
             event_id: EventId::from_bytes([0; 16]),
-            event_type: "RunStarted".to_owned(),
+            event_type: "RunStarted".into(),
             idempotency_key: Digest::of(&id.to_le_bytes()),
             emitted_at: Timestamp::from_millis(0),
-            emitted_by: "engine".to_owned(),
+            emitted_by: "engine".into(),
             occurred_at: None,
             payload: "x".repeat(bytes),
         }

@@ -1,5 +1,7 @@
 //! The audit log: entries that are added and read, and leave by age. Nothing changes one.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_model::audit::first_id_at;
 use servo_model::limits::AUDIT_BATCH_MAX;
@@ -49,7 +51,7 @@ impl AuditQuery {
 pub trait AuditStore: Send + Sync {
     /// Adds entries, all or none. One whose id is there already is left as it is, so the call can be repeated after an
     /// unknown outcome. Texts that are too long are cut. `Limit` for too many at once.
-    async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()>;
+    async fn put_audit(&self, entries: Vec<Arc<AuditEntry>>) -> Result<()>;
 
     async fn read_audit(&self, scope: &Scope, query: &AuditQuery) -> Result<Vec<AuditEntry>>;
 
@@ -59,11 +61,14 @@ pub trait AuditStore: Send + Sync {
 }
 
 /// Entries as they are stored.
-pub fn prepare(entries: Vec<AuditEntry>) -> Result<Vec<AuditEntry>> {
+pub fn prepare(mut entries: Vec<Arc<AuditEntry>>) -> Result<Vec<Arc<AuditEntry>>> {
     if entries.len() > AUDIT_BATCH_MAX {
         return Err(Error::Limit { what: "audit entries written together", limit: AUDIT_BATCH_MAX as u64 });
     }
-    Ok(entries.into_iter().map(AuditEntry::clipped).collect())
+    for entry in entries.iter_mut().filter(|entry| !entry.is_clipped()) {
+        *entry = Arc::new(AuditEntry::clone(entry).clipped());
+    }
+    Ok(entries)
 }
 
 /// A tenant's own entries, or all.

@@ -56,15 +56,19 @@ impl DispatchChange {
         (run_id, tenant): (&RunId, &TenantId),
         now: Timestamp,
     ) -> Result<Changed> {
-        let id = self.request_id().to_owned();
-        let refused = |from: DispatchState, to: DispatchState| Error::DispatchMove { request_id: id.clone(), from, to };
-        let known = || before.cloned().ok_or_else(|| Error::DispatchNotFound { request_id: id.clone() });
-        let moved = |to: DispatchState| -> Result<DispatchRow> {
-            let row = known()?;
+        let refused = |row: &DispatchRow, to: DispatchState| Error::DispatchMove {
+            request_id: row.request_id.clone(),
+            from: row.state,
+            to,
+        };
+        let known =
+            |request_id: &str| before.ok_or_else(|| Error::DispatchNotFound { request_id: request_id.to_owned() });
+        let moved = |request_id: &str, to: DispatchState| -> Result<DispatchRow> {
+            let row = known(request_id)?;
             if !row.state.can_become(to) {
-                return Err(refused(row.state, to));
+                return Err(refused(row, to));
             }
-            Ok(DispatchRow { state: to, changed_at: now, ..row })
+            Ok(DispatchRow { state: to, changed_at: now, ..row.clone() })
         };
         Ok(Changed::Row(match self {
             DispatchChange::Queue { .. } if before.is_some() => return Ok(Changed::Nothing),
@@ -81,19 +85,19 @@ impl DispatchChange {
                 queued_at: now,
                 changed_at: now,
             },
-            DispatchChange::Notify { channel, epoch, .. } => {
-                DispatchRow { channel: Some(channel), epoch, ..moved(DispatchState::Notified)? }
+            DispatchChange::Notify { request_id, channel, epoch } => {
+                DispatchRow { channel: Some(channel), epoch, ..moved(&request_id, DispatchState::Notified)? }
             }
-            DispatchChange::Deliver { .. } => moved(DispatchState::Delivered)?,
-            DispatchChange::Fail { reason, .. } => {
-                DispatchRow { reason: Some(reason), ..moved(DispatchState::Failed)? }
+            DispatchChange::Deliver { request_id } => moved(&request_id, DispatchState::Delivered)?,
+            DispatchChange::Fail { request_id, reason } => {
+                DispatchRow { reason: Some(reason), ..moved(&request_id, DispatchState::Failed)? }
             }
-            DispatchChange::Adopt { epoch, .. } => {
-                let row = known()?;
+            DispatchChange::Adopt { request_id, epoch } => {
+                let row = known(&request_id)?;
                 if row.state != DispatchState::Notified || row.epoch >= epoch {
-                    return Err(refused(row.state, DispatchState::Notified));
+                    return Err(refused(row, DispatchState::Notified));
                 }
-                DispatchRow { epoch, changed_at: now, ..row }
+                DispatchRow { epoch, changed_at: now, ..row.clone() }
             }
             DispatchChange::Withdraw { .. } => {
                 let is_pending = before.is_some_and(|row| row.state == DispatchState::Pending);

@@ -1,5 +1,6 @@
 //! The log: appending events with everything that must change together, and reading them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,9 +20,9 @@ use crate::runs::{RunRow, Scope};
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub event_id: EventId,
-    pub event_type: String,
+    pub event_type: Cow<'static, str>,
     pub idempotency_key: Digest,
-    pub emitted_by: String,
+    pub emitted_by: Arc<str>,
     pub occurred_at: Option<Timestamp>,
     /// The encoded body, a JSON object.
     pub payload: String,
@@ -35,10 +36,10 @@ pub struct StoredEvent {
     pub tenant: TenantId,
     pub run_seq: u64,
     pub event_id: EventId,
-    pub event_type: String,
+    pub event_type: Cow<'static, str>,
     pub idempotency_key: Digest,
     pub emitted_at: Timestamp,
-    pub emitted_by: String,
+    pub emitted_by: Arc<str>,
     pub occurred_at: Option<Timestamp>,
     pub payload: String,
 }
@@ -51,7 +52,7 @@ impl StoredEvent {
             run_seq: self.run_seq,
             idempotency_key: self.idempotency_key,
             emitted_at: self.emitted_at,
-            emitted_by: self.emitted_by.clone(),
+            emitted_by: self.emitted_by.to_string(),
             occurred_at: self.occurred_at,
             body: EventBody::decode(&self.event_type, &self.payload)?,
         })

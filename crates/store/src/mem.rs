@@ -139,9 +139,9 @@ pub fn system_row(now: Timestamp) -> RunRow {
     RunRow {
         run_id: RunId::system(),
         tenant: TenantId::system(),
-        project: String::new(),
-        environment: String::new(),
-        plan_id: String::new(),
+        project: "".into(),
+        environment: "".into(),
+        plan_id: "".into(),
         plan_version: String::new(),
         status: RunStatus::Running,
         visible: InvocationStatus::Running,

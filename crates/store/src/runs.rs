@@ -2,6 +2,8 @@
 
 mod filter;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
@@ -34,9 +36,9 @@ impl Scope {
 pub struct RunRow {
     pub run_id: RunId,
     pub tenant: TenantId,
-    pub project: String,
-    pub environment: String,
-    pub plan_id: String,
+    pub project: Arc<str>,
+    pub environment: Arc<str>,
+    pub plan_id: Arc<str>,
     pub plan_version: String,
     pub status: RunStatus,
     pub visible: InvocationStatus,
@@ -65,14 +67,13 @@ impl RunRow {
         let context = state.context.as_ref();
         let plan = state.plan_ref.as_ref();
         let pin = state.entrypoint();
-        let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
         Self {
             run_id: state.run_id.clone(),
             tenant: state.tenant().cloned().unwrap_or_else(TenantId::system),
-            project: text(context.map(|c| c.project_id.as_str())),
-            environment: text(context.map(|c| c.environment_id.as_str())),
-            plan_id: text(plan.map(|p| p.plan_id.as_str())),
-            plan_version: text(plan.map(|p| p.plan_version.as_str())),
+            project: context.map(|context| context.project_id.text()).unwrap_or_default(),
+            environment: context.map(|context| context.environment_id.text()).unwrap_or_default(),
+            plan_id: plan.map(|plan| plan.plan_id.text()).unwrap_or_default(),
+            plan_version: plan.map(|plan| plan.plan_version.clone()).unwrap_or_default(),
             status: state.status,
             visible: state.visible(),
             request_key,
@@ -255,16 +256,16 @@ impl RunQuery {
 
     /// Whether a row meets every condition, its place in the order aside. The rule that databases put into SQL.
     pub fn matches(&self, row: &RunRow) -> bool {
-        let same = |asked: &Option<String>, has: Option<&String>| asked.is_none() || asked.as_ref() == has;
+        let same = |asked: &Option<String>, has: Option<&str>| asked.is_none() || asked.as_deref() == has;
         (self.visible.is_empty() || self.visible.contains(&row.visible))
             && self.outcome.as_ref().is_none_or(|outcomes| outcomes.contains(&row.outcome))
             && same(&self.plan_id, Some(&row.plan_id))
             && same(&self.plan_version, Some(&row.plan_version))
-            && same(&self.name, row.name.as_ref())
-            && same(&self.correlation_id, row.correlation_id.as_ref())
+            && same(&self.name, row.name.as_deref())
+            && same(&self.correlation_id, row.correlation_id.as_deref())
             && self.invocations.is_none_or(|asked| row.invocation == asked)
             && (self.mode.is_none() || self.mode == row.mode)
-            && (self.plan_ids.is_empty() || self.plan_ids.contains(&row.plan_id))
+            && (self.plan_ids.is_empty() || self.plan_ids.iter().any(|plan| **plan == *row.plan_id))
             && self.filter.as_ref().is_none_or(|filter| filter.matches(row))
             && self.created_from.is_none_or(|from| row.created_at >= from)
             && self.created_until.is_none_or(|until| row.created_at < until)

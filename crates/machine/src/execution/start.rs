@@ -29,7 +29,7 @@ pub(crate) fn decide(start: &StartExecution, now: Timestamp) -> Decision {
         not_before,
         reason: None,
     })));
-    decision.fact(EventBody::ExecutionStarted(Box::new(start.start.clone())));
+    decision.fact(EventBody::ExecutionStarted(start.start.clone()));
     match start.admission {
         Admission::Now => {
             decision.fact(approved(1, None));

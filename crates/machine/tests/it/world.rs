@@ -143,7 +143,7 @@ impl World {
     fn start(&self, gate: Gate, approval_required: bool) -> StartRun {
         let name = |text: &str| Name::parse(text).expect("a name");
         StartRun {
-            plan_ref: self.plan_ref.clone(),
+            plan_ref: self.plan_ref.clone().into(),
             plan: serde_json::value::RawValue::from_string(self.plan.clone()).expect("the plan is JSON"),
             context: RunContext {
                 tenant_id: TenantId::parse("acme").expect("a tenant"),
@@ -151,7 +151,8 @@ impl World {
                 environment_id: name("prod"),
                 triggered_by: None,
                 trigger_source: None,
-            },
+            }
+            .into(),
             run_request_id: None,
             request_digest: None,
             approval_required,

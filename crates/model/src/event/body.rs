@@ -1,5 +1,7 @@
 //! The body of each event type. Field names are the published spelling (camelCase).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use servo_canon::Digest;
@@ -42,7 +44,7 @@ pub enum EventBody {
     /// Engine type: a step finished after the drain timeout and its result was refused, as configured.
     TaskOrphaned(TaskOrphaned),
     /// Engine types of durable executions.
-    ExecutionStarted(Box<ExecutionStarted>),
+    ExecutionStarted(Arc<ExecutionStarted>),
     HandlerInvoked(HandlerInvoked),
     HandlerReturned(HandlerReturned),
     OperationUpdated(Box<OperationUpdated>),
@@ -89,8 +91,8 @@ pub struct RunQueued {
     /// The round: 1 when the run is created, one more for each retry of the whole run.
     #[serde(default = "one", deserialize_with = "integer::u32")]
     pub logical_attempt_id: u32,
-    pub plan_ref: PlanRef,
-    pub context: RunContext,
+    pub plan_ref: Arc<PlanRef>,
+    pub context: Arc<RunContext>,
     /// The plan as it came in; absent in later rounds, which use the first one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<RawValue>>,
@@ -141,8 +143,8 @@ pub struct RunStarted {
     pub logical_attempt_id: u32,
     pub engine_run_ref: String,
     pub engine_type: String,
-    pub plan_ref: PlanRef,
-    pub context: RunContext,
+    pub plan_ref: Arc<PlanRef>,
+    pub context: Arc<RunContext>,
     pub started_at: Timestamp,
 }
 

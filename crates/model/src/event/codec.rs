@@ -115,6 +115,23 @@ macro_rules! typed_codec {
                 }
             }
 
+            /// The same to keep: no copy where the type is known here.
+            pub fn stored_type(&self) -> Cow<'static, str> {
+                match self {
+                    $(EventBody::$name(_) => Cow::Borrowed(stringify!($name)),)*
+                    EventBody::Runtime(event) => Cow::Borrowed(event.name()),
+                    EventBody::Unknown(body) => Cow::Owned(body.event_type.clone()),
+                }
+            }
+
+            /// A type that was read, to keep: no copy where it is known here.
+            pub fn interned_type(text: &str) -> Cow<'static, str> {
+                match text {
+                    $(stringify!($name) => Cow::Borrowed(stringify!($name)),)*
+                    other => RuntimeEvent::known_name(other).map_or_else(|| Cow::Owned(other.to_owned()), Cow::Borrowed),
+                }
+            }
+
             /// The stored body.
             pub fn encode(&self) -> String {
                 let encoded = match self {

@@ -1,5 +1,7 @@
 //! An event for readers who may know what happened, but not with which data.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -13,8 +15,8 @@ impl EventBody {
         match &mut self {
             EventBody::RunQueued(body) => body.plan = body.plan.take().and_then(|plan| without_inputs(&plan)),
             EventBody::ExecutionStarted(body) => {
-                body.input = None;
-                body.client_context = None;
+                let body = Arc::make_mut(body);
+                (body.input, body.client_context) = (None, None);
             }
             EventBody::HandlerReturned(body) => bare(&mut body.error),
             EventBody::OperationUpdated(body) => {

@@ -19,7 +19,7 @@ impl Execution {
             if this.is_some() {
                 return Applied::Duplicate;
             }
-            *this = Some(Box::new(Self::new((**start).clone(), event.at())));
+            *this = Some(Box::new(Self::new(start.clone(), event.at())));
             return Applied::Changed;
         }
         let Some(execution) = this else {

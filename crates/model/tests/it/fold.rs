@@ -89,7 +89,7 @@ proptest! {
 
     /// ES-045: an unknown type anywhere in the log changes nothing but the watermark.
     #[test]
-    fn unknown_types_have_no_effect(
+    fn uninterned_types_have_no_effect(
         events in either_log(),
         strange in prop::collection::vec((any::<prop::sample::Index>(), other_body()), 1..4),
     ) {

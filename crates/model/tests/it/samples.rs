@@ -59,8 +59,8 @@ pub(crate) fn smallest() -> Vec<Event> {
             logical_attempt_id: 1,
             engine_run_ref: "mock://1".to_owned(),
             engine_type: "mock".to_owned(),
-            plan_ref: plan_ref(),
-            context: context(),
+            plan_ref: plan_ref().into(),
+            context: context().into(),
             started_at: at(3),
         })),
         EventBody::StepStarted(StepStarted {
@@ -139,7 +139,7 @@ pub(crate) fn fullest() -> Vec<Event> {
         match &mut event.body {
             EventBody::RunQueued(body) => {
                 body.logical_attempt_id = 2;
-                body.context = full_context();
+                body.context = full_context().into();
                 body.plan = Some(RawValue::from_string(FULL_PLAN.to_owned()).unwrap());
                 body.run_request_id = text("req-1");
                 body.request_digest = Some(Digest::of(b"request"));
@@ -150,7 +150,7 @@ pub(crate) fn fullest() -> Vec<Event> {
             EventBody::RunApproved(body) => body.approved_by = text("user_joe"),
             EventBody::RunStarted(body) => {
                 body.logical_attempt_id = 2;
-                body.context = full_context();
+                body.context = full_context().into();
             }
             EventBody::StepStarted(body) => body.engine_attempt_id = Some(u32::MAX),
             EventBody::StepCompleted(body) => {

@@ -1,11 +1,15 @@
 //! A state is stored as JSON and folded on later, perhaps by another process. Nothing may get lost on the way.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 use serde_json::json;
+use servo_model::contract::EVENTS;
 use servo_model::event::EventBody;
 use servo_model::{Event, RunState};
 
 use crate::arb::{any_log, plausible_log};
+use crate::samples::smallest;
 use crate::support::{event, fold, queued, run_id};
 
 fn stored(state: &RunState) -> RunState {
@@ -54,4 +58,20 @@ proptest! {
             prop_assert_eq!(&back, &event.body);
         }
     }
+}
+
+/// The types that are known here are kept without a copy, others as they came.
+#[test]
+fn a_known_type_is_kept_without_a_copy() {
+    for event in smallest() {
+        assert_eq!(event.body.stored_type(), event.body.event_type());
+        assert!(matches!(event.body.stored_type(), Cow::Borrowed(_)), "{:?}", event.body);
+    }
+    let names = EVENTS.iter().map(|(name, _)| *name).chain(["RunQueued", "ExecutionStarted", "RunDeadLettered"]);
+    for name in names {
+        assert!(matches!(EventBody::interned_type(name), Cow::Borrowed(kept) if kept == name), "{name}");
+    }
+    assert_eq!(EventBody::interned_type("test.noted"), Cow::<str>::Owned("test.noted".to_owned()));
+    let other = EventBody::decode("test.noted", "{}").unwrap();
+    assert_eq!((other.stored_type(), other.event_type()), (Cow::Borrowed("test.noted"), "test.noted"));
 }

@@ -54,8 +54,8 @@ pub(crate) fn queued(plan: Option<&str>) -> RunQueued {
     RunQueued {
         status: RunStatus::Pending,
         logical_attempt_id: 1,
-        plan_ref: plan_ref(),
-        context: context(),
+        plan_ref: plan_ref().into(),
+        context: context().into(),
         plan: plan.map(|text| serde_json::value::RawValue::from_string(text.to_owned()).unwrap()),
         run_request_id: None,
         request_digest: None,

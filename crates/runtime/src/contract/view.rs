@@ -13,7 +13,7 @@ pub fn view(stored: &StoredEvent) -> Vec<RuntimeEvent> {
     let Ok(event) = stored.decode() else { return Vec::new() };
     let request = |step: &servo_model::StepId, attempt: u32| format!("{}/{step}/{attempt}", stored.run_id);
     let handler = |invocation: u32| format!("{}/{HANDLER}/{invocation}", stored.run_id);
-    let worker = || stored.emitted_by.clone();
+    let worker = || stored.emitted_by.to_string();
     match event.body {
         EventBody::Runtime(event) => vec![event],
         EventBody::RunQueued(queued) if queued.approval_required => vec![RuntimeEvent::RunBlockedOnUser {

@@ -40,7 +40,7 @@ impl Engine {
                 }
                 Action::Notify { step_id, attempt } => DispatchChange::Notify {
                     request_id: request(step_id, *attempt).0,
-                    channel: order.emitted_by.clone(),
+                    channel: order.emitted_by.to_string(),
                     epoch,
                 },
                 Action::Adopt { step_id, attempt } => {

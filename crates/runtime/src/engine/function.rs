@@ -90,7 +90,7 @@ impl Engine {
     ) -> (Box<Starting>, Option<Tasks>) {
         let run_id = self.inner.ids.run_id(now);
         if start.start.name.is_empty() {
-            start.start.name = run_id.to_string();
+            start.call_it(run_id.as_str());
         }
         let tenant = start.context.tenant_id.clone();
         let span = self.run_span(&run_id, &tenant, &start.start);
@@ -147,7 +147,7 @@ impl Engine {
                 // Not ours to begin any more: it takes its turn.
                 Err(Error::Store(servo_store::Error::Fenced { .. })) if first.is_some() => {
                     first.take().into_iter().for_each(First::lose);
-                    (order.fence, order.emitted_by) = (None, BY.to_owned());
+                    (order.fence, order.emitted_by) = (None, BY.into());
                     order.commands.truncate(1);
                     continue;
                 }

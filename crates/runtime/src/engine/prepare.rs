@@ -117,7 +117,7 @@ impl Engine {
             let occurred_at = Some(fact.occurred_at.unwrap_or(now));
             events.push(NewEvent {
                 event_id,
-                event_type: fact.body.event_type().to_owned(),
+                event_type: fact.body.stored_type(),
                 idempotency_key: key,
                 emitted_by: order.emitted_by.clone(),
                 occurred_at,

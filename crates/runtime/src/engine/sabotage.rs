@@ -78,7 +78,7 @@ impl Engine {
         if let Some(before) = before {
             self.inner.store.append(before).await?;
         }
-        if order.emitted_by != crate::executions::HANDLER {
+        if *order.emitted_by != *crate::executions::HANDLER {
             return self.inner.store.append(append).await;
         }
         held.lock().unwrap_or_else(PoisonError::into_inner).insert(order.run_id.clone(), append);

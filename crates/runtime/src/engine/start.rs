@@ -150,9 +150,9 @@ impl Engine {
             }
         };
         Ok(StartRun {
-            plan_ref: request.plan_ref,
+            plan_ref: request.plan_ref.into(),
             plan: request.plan,
-            context: request.context,
+            context: request.context.into(),
             run_request_id: request.run_request_id,
             request_digest: Some(digest),
             approval_required: request.approval_required,

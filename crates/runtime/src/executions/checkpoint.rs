@@ -233,7 +233,7 @@ impl Executions {
             let parent = ParentOperation { run_id: token.run.clone(), operation_id: update.id.clone() };
             let mut start = self.start_execution(&call, Some(parent))?;
             let run_id = self.engine.ids().run_id(self.engine.now());
-            start.start.name = run_id.to_string();
+            start.call_it(run_id.as_str());
             targets.insert(update.id.clone(), Ok(Spawn { run_id, start }));
         }
         Ok(targets)
@@ -316,7 +316,7 @@ impl Executions {
             Err(refused) => return wrong(&failure_of(refused)),
         };
         let run_id = self.engine.ids().run_id(self.engine.now());
-        start.start.name = run_id.to_string();
+        start.call_it(run_id.as_str());
         Ok(Ok(Spawn { run_id, start }))
     }
 }

@@ -153,7 +153,7 @@ impl Executions {
         // Called by its id.
         let Ok(run_id) = RunId::parse(name) else { return Ok(Vec::new()) };
         let found = store.get_run(scope, &run_id).await?.filter(|row| {
-            let is_theirs = row.invocation && query.entrypoints.contains(&row.plan_id);
+            let is_theirs = row.invocation && query.entrypoints.iter().any(|id| **id == *row.plan_id);
             is_theirs && runs.matches(row) && runs.is_ahead(row)
         });
         Ok(found.into_iter().collect())
@@ -179,7 +179,7 @@ impl Executions {
             }
         } else {
             // A plan may be called like the function; only executions have names.
-            row.name.clone().map(|name| (row.plan_id.clone(), row.plan_version.clone(), name))
+            row.name.clone().map(|name| (row.plan_id.to_string(), row.plan_version.clone(), name))
         };
         Ok(named.map(|(function, version, name)| ExecutionSummary {
             durable_execution_arn: self.place.execution_arn(&function, &version, &name, row.run_id.as_str()),

@@ -1,5 +1,6 @@
 //! Starting an execution, and waiting for its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -81,17 +82,16 @@ impl Executions {
     ) -> Result<Box<StartExecution>, Refused> {
         let Resolved { name, version, spec, digest } = &call.function;
         let plan_id = PlanId::parse(name.as_str()).map_err(|invalid| Refused::invalid(invalid.to_string()))?;
-        let default = || Name::parse("default").map_err(|invalid| Refused::invalid(invalid.to_string()));
         let context = RunContext {
             tenant_id: call.tenant.clone(),
-            project_id: default()?,
-            environment_id: default()?,
+            project_id: Name::default_name(),
+            environment_id: Name::default_name(),
             triggered_by: Some(call.subject.clone()),
             trigger_source: None,
         };
         let input_digest = Digest::of(call.input.as_deref().unwrap_or_default().as_bytes());
         Ok(Box::new(StartExecution {
-            start: ExecutionStarted {
+            start: Arc::new(ExecutionStarted {
                 function: name.to_string(),
                 version: version.to_string(),
                 // Without a name of its own an execution is called by its id, which the engine fills in.
@@ -107,15 +107,15 @@ impl Executions {
                 max_concurrent: spec.max_concurrent,
                 synchronous: call.synchronous,
                 entrypoint: None,
-            },
-            plan_ref: PlanRef {
+            }),
+            plan_ref: Arc::new(PlanRef {
                 uri: format!("function:{name}"),
                 sha256: *digest,
                 schema_version: "function/v1".to_owned(),
                 plan_id,
                 plan_version: version.to_string(),
-            },
-            context,
+            }),
+            context: Arc::new(context),
             request_digest: Some(input_digest),
             run_request_id: None,
             admission: Admission::Now,

@@ -71,7 +71,7 @@ pub(crate) async fn run(attempt: Attempt) {
 impl Attempt {
     fn order(&self, commands: Vec<Command>, patience: Patience) -> Order {
         let command = Command::Tick;
-        let mut order = Order::new(Scope::System, self.row.run_id.clone(), command, self.authority.owner());
+        let mut order = Order::new(Scope::System, self.row.run_id.clone(), command, self.authority.owner().clone());
         order.commands = commands;
         order.patience = patience;
         order
@@ -141,7 +141,7 @@ impl Attempt {
         crate::metrics::over_budget(event_type);
         let alert = NewAlert {
             code: AlertCode::WriteBudgetExceeded,
-            subject: self.authority.owner().to_owned(),
+            subject: self.authority.owner().to_string(),
             run_id: None,
             tenant: servo_model::TenantId::system(),
             message: format!("a {event_type} took longer than the write latency budget"),

@@ -15,7 +15,7 @@ use crate::shutdown::Shutdown;
 /// across the expiry knows it before it asks.
 #[derive(Debug, Clone)]
 pub struct Authority {
-    owner: String,
+    owner: Arc<str>,
     /// Sabotage: the end of the lease is not looked at.
     trusts: bool,
     held: Arc<Mutex<Option<Held>>>,
@@ -28,15 +28,15 @@ struct Held {
 }
 
 impl Authority {
-    pub fn new(owner: String) -> Self {
-        Self { owner, trusts: false, held: Arc::default() }
+    pub fn new(owner: &str) -> Self {
+        Self { owner: owner.into(), trusts: false, held: Arc::default() }
     }
 
     pub(crate) fn trusting(self, trusts: bool) -> Self {
         Self { trusts, ..self }
     }
 
-    pub fn owner(&self) -> &str {
+    pub fn owner(&self) -> &Arc<str> {
         &self.owner
     }
 
@@ -124,7 +124,7 @@ async fn ask(
 }
 
 async fn acquire(engine: &Engine, authority: &Authority, until: Timestamp) -> Result<u64, servo_store::Error> {
-    let (owner, leased_until) = (authority.owner.clone(), until.to_string());
+    let (owner, leased_until) = (authority.owner.to_string(), until.to_string());
     let lease_id = format!("{owner}-{}", until.as_millis());
     let change = AuthorityChange::Acquire {
         owner: owner.clone(),
@@ -140,7 +140,7 @@ async fn renew(
     epoch: u64,
     until: Timestamp,
 ) -> Result<u64, servo_store::Error> {
-    let (owner, leased_until) = (authority.owner.clone(), until.to_string());
+    let (owner, leased_until) = (authority.owner.to_string(), until.to_string());
     let lease_id = format!("{owner}-{epoch}");
     let change = AuthorityChange::Renew {
         owner: owner.clone(),
@@ -172,7 +172,7 @@ pub(crate) async fn resign(engine: &Engine, authority: &Authority, only: Option<
     if only.is_some_and(|only| only != epoch) {
         return;
     }
-    let change = AuthorityChange::Resign { owner: authority.owner.clone(), epoch };
+    let change = AuthorityChange::Resign { owner: authority.owner.to_string(), epoch };
     let append = Append { authority: Some(change), ..Append::default() };
     if let Err(error) = engine.store().append(append).await {
         tracing::debug!(%error, "the authority was not resigned; it will expire");

@@ -113,8 +113,8 @@ impl Reserved {
         self.fence
     }
 
-    pub(crate) fn owner(&self) -> String {
-        self.open.workshop.authority.owner().to_owned()
+    pub(crate) fn owner(&self) -> Arc<str> {
+        self.open.workshop.authority.owner().clone()
     }
 
     pub(crate) fn tasks(&self) -> Tasks {
@@ -135,7 +135,7 @@ impl Reserved {
             target: function.to_owned(),
             step: Some(step),
             state: DispatchState::Notified,
-            channel: Some(authority.owner().to_owned()),
+            channel: Some(authority.owner().to_string()),
             reason: None,
             epoch: fence.epoch,
             queued_at: now,

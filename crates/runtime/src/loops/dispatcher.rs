@@ -91,11 +91,11 @@ impl Workshop {
                 if is_awaited { work.await } else { tasks.spawn_behind("attempt", work) }
             }
             (Some((COMPENSATE, _)), Some(_)) => {
-                let owner = self.authority.owner().to_owned();
+                let owner = self.authority.owner().to_string();
                 compensation::run(self.executions, row, fence, owner, registered).await;
             }
             (Some((JOIN, _)), Some(_)) => {
-                join::run(engine, row, fence, self.authority.owner().to_owned(), registered).await;
+                join::run(engine, row, fence, self.authority.owner().to_string(), registered).await;
             }
             _ => {
                 let Self { authority, adapters, .. } = self;

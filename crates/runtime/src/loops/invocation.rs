@@ -94,7 +94,7 @@ impl Invocation {
 
     fn order(&self, command: ExecutionCommand) -> Order {
         let command = Command::Execution(Box::new(command));
-        let mut order = Order::new(Scope::System, self.row.run_id.clone(), command, self.authority.owner());
+        let mut order = Order::new(Scope::System, self.row.run_id.clone(), command, self.authority.owner().clone());
         order.patience = Patience::Background;
         order
     }

@@ -190,7 +190,7 @@ impl Projector {
         if !(is_folded && follows && plain) {
             return false;
         }
-        match stored.event_type.as_str() {
+        match stored.event_type.as_ref() {
             "RunCompleted" | "RunFailed" => self.passed.remove(run_id),
             "RunCancelled" => {
                 // Whoever recorded it may have gone before it told the code that runs.

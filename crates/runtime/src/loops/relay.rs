@@ -266,7 +266,7 @@ fn message(event: &StoredEvent) -> BusMessage {
         tenant: event.tenant.clone(),
         run_id: event.run_id.clone(),
         run_seq: event.run_seq,
-        event_type: if is_emitted(event) { EMITTED.to_owned() } else { event.event_type.clone() },
+        event_type: if is_emitted(event) { EMITTED.to_owned() } else { event.event_type.to_string() },
         document: event.doc().to_json(),
     }
 }

@@ -19,8 +19,8 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
         let silent_since =
             Timestamp::from_millis(now.as_millis() - i64::try_from(stall_after.as_millis()).unwrap_or(i64::MAX));
         for request_id in engine.in_flight().newly_stalled(silent_since) {
-            tracing::warn!(worker = authority.owner(), request_id, "worker stalled: no heartbeat");
-            let worker = authority.owner().to_owned();
+            tracing::warn!(worker = authority.owner().as_ref(), request_id, "worker stalled: no heartbeat");
+            let worker = authority.owner().to_string();
             let reason = format!("no heartbeat for {} ms on {request_id}", stall_after.as_millis());
             note(&engine, RuntimeEvent::WorkerStalled { worker, reason }).await;
         }

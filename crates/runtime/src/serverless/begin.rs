@@ -1,5 +1,7 @@
 //! What the machine is told about a new run of an entrypoint.
 
+use std::sync::Arc;
+
 use servo_canon::Digest;
 use servo_entrypoint::{EntrypointType, InvocationMode, pin};
 use servo_machine::{Admission, StartExecution};
@@ -8,7 +10,7 @@ use servo_model::function::EXECUTION_SECONDS_MAX;
 use servo_model::ids::Name;
 use servo_model::invocation::Compensates;
 use servo_model::plan::RunContext;
-use servo_model::{PlanId, PlanRef, RunId, TenantId};
+use servo_model::{RunId, TenantId};
 
 use crate::entrypoints::Loaded;
 use crate::executions::{Executions, Refused, Resolved};
@@ -47,7 +49,6 @@ impl Executions {
         let (loaded, tenant) = (begin.loaded, begin.tenant);
         let definition = &loaded.entrypoint.definition;
         let traits = &definition.traits;
-        let invalid = |invalid: servo_model::Invalid| Refused::invalid(invalid.to_string());
         let (function, version, durable, timeout_seconds, function_digest) = match referred {
             Some(function) => {
                 let (name, version) = (function.name.to_string(), function.version.to_string());
@@ -65,7 +66,7 @@ impl Executions {
         (pin.compensates, pin.replay_of) = (begin.compensates, begin.replay_of);
         let request_digest = Digest::of(begin.params.as_bytes());
         Ok(Box::new(StartExecution {
-            start: ExecutionStarted {
+            start: Arc::new(ExecutionStarted {
                 function,
                 version,
                 // Called by its id, which the engine fills in.
@@ -81,21 +82,15 @@ impl Executions {
                 synchronous: begin.mode == InvocationMode::Sync,
                 input: Some(begin.params),
                 entrypoint: Some(Box::new(pin)),
-            },
-            plan_ref: PlanRef {
-                uri: format!("entrypoint:{}", loaded.id),
-                sha256: loaded.digest,
-                schema_version: "entrypoint/v1".to_owned(),
-                plan_id: PlanId::parse(&loaded.id).map_err(invalid)?,
-                plan_version: definition.version.clone(),
-            },
-            context: RunContext {
+            }),
+            plan_ref: loaded.plan_ref.clone(),
+            context: Arc::new(RunContext {
                 tenant_id: tenant,
-                project_id: Name::parse("default").map_err(invalid)?,
-                environment_id: Name::parse("default").map_err(invalid)?,
+                project_id: Name::default_name(),
+                environment_id: Name::default_name(),
                 triggered_by: Some(begin.subject),
                 trigger_source: None,
-            },
+            }),
             request_digest: Some(request_digest),
             run_request_id: None,
             admission: Admission::Now,

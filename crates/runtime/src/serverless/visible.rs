@@ -143,7 +143,7 @@ impl Sight {
             // The row says whose it is as well, and is there for runs whose log cannot be read.
             Err(_) => {
                 let row = engine.store().get_run(&scope, run_id).await?;
-                let entrypoint = row.filter(|row| row.invocation).map(|row| row.plan_id);
+                let entrypoint = row.filter(|row| row.invocation).map(|row| row.plan_id.to_string());
                 Ok(Origin { entrypoint, parent: None })
             }
         }

@@ -118,7 +118,7 @@ fn a_tenant_has_no_more_in_flight_than_it_may() {
     let (mut now, mut most) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
     for event in world.log() {
         let running = now.entry(event.tenant.to_string()).or_default();
-        match event.event_type.as_str() {
+        match event.event_type.as_ref() {
             "StepStarted" => *running += 1,
             "StepCompleted" => *running -= 1,
             _ => {}

@@ -31,9 +31,9 @@ pub(crate) fn smuggle(world: &World, run_id: &RunId, event_type: &str, payload: 
     let event_id = EventId::from_u128(number);
     let event = NewEvent {
         event_id,
-        event_type: event_type.to_owned(),
+        event_type: event_type.to_owned().into(),
         idempotency_key: idempotency_key(&run_id, &event_id.to_string(), 1, event_type, "smuggled"),
-        emitted_by: "somebody".to_owned(),
+        emitted_by: "somebody".into(),
         occurred_at: None,
         payload,
     };

@@ -46,7 +46,7 @@ pub(crate) fn start_all(world: &World, node: &Node, requests: Vec<StartRequest>)
 fn most_active(world: &World) -> usize {
     let (mut active, mut most) = (0_usize, 0);
     for event in world.log() {
-        match event.event_type.as_str() {
+        match event.event_type.as_ref() {
             "RunStarted" => active += 1,
             "RunCompleted" | "RunFailed" | "RunCancelled" => active -= 1,
             _ => {}

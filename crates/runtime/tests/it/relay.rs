@@ -107,7 +107,7 @@ fn messages_carry_what_a_consumer_needs_and_come_in_order() {
         assert_eq!(of_run.len(), stored.len());
         for (message, event) in of_run.iter().zip(&stored) {
             assert_eq!((message.event_id, message.run_seq), (event.event_id, event.run_seq));
-            assert_eq!((&message.event_type, &message.tenant), (&event.event_type, &event.tenant));
+            assert_eq!((message.event_type.as_str(), &message.tenant), (event.event_type.as_ref(), &event.tenant));
             let document: Value = serde_json::from_str(&message.document).unwrap();
             assert_eq!(document["runId"], run_id.as_str());
             assert_eq!(document["runSeq"], event.run_seq);

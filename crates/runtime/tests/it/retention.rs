@@ -102,7 +102,7 @@ fn the_audit_log_and_ended_keys_leave_by_age() {
     let entries = vec![entry(begun), young.clone()];
     let writing = store.clone();
     world.block_on(async move {
-        writing.put_audit(entries).await.unwrap();
+        writing.put_audit(entries.into_iter().map(Arc::new).collect()).await.unwrap();
         for key in keys {
             writing.put_key(key).await.unwrap();
         }

@@ -155,7 +155,7 @@ impl World {
 
     /// The types of a run's events, in order.
     pub(crate) fn types(&self, run_id: &RunId) -> Vec<String> {
-        self.stored(run_id).into_iter().map(|event| event.event_type).collect()
+        self.stored(run_id).into_iter().map(|event| event.event_type.into_owned()).collect()
     }
 
     pub(crate) fn count(&self, run_id: &RunId, event_type: &str) -> usize {

@@ -10,7 +10,7 @@ pub(crate) struct Note(Arc<Mutex<Noted>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    pub caller: Option<SecurityContext>,
+    pub caller: Option<Arc<SecurityContext>>,
     pub object: Option<String>,
     pub tenant: Option<TenantId>,
     pub action: Option<&'static str>,
@@ -26,8 +26,8 @@ impl Note {
         look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn caller(&self, caller: &SecurityContext) {
-        self.change(|noted| noted.caller = Some(caller.clone()));
+    pub(crate) fn caller(&self, caller: Arc<SecurityContext>) {
+        self.change(|noted| noted.caller = Some(caller));
     }
 
     /// What it is about, where the path does not say or says it otherwise.

@@ -21,7 +21,7 @@ const RETRY_MIN: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
 enum Item {
-    Entry(Box<AuditEntry>),
+    Entry(Arc<AuditEntry>),
     /// Answered when everything before it is written.
     Flush(oneshot::Sender<()>),
 }
@@ -43,34 +43,33 @@ impl Recorder {
 
     /// Written when this returns. If the store cannot now, it is tried again behind the answer: what was done cannot be taken
     /// back, so the caller is not told that it failed.
-    pub(crate) async fn before(&self, entry: AuditEntry) {
+    pub(crate) async fn before(&self, entry: Arc<AuditEntry>) {
         if let Err(error) = self.store.put_audit(vec![entry.clone()]).await {
-            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = &entry;
+            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = entry.as_ref();
             tracing::error!(%error, %id, %tenant_id, actor, action, object_id, "an audit entry waits to be written");
             self.behind(entry).await;
         }
     }
 
     /// Puts an entry into the queue. Gives it back if there is no room now.
-    pub(crate) fn put(&self, entry: AuditEntry) -> Option<AuditEntry> {
-        match self.queue.try_send(Item::Entry(Box::new(entry))) {
-            Err(mpsc::error::TrySendError::Full(Item::Entry(entry))) => Some(*entry),
+    pub(crate) fn put(&self, entry: Arc<AuditEntry>) -> Option<Arc<AuditEntry>> {
+        match self.queue.try_send(Item::Entry(entry)) {
+            Err(mpsc::error::TrySendError::Full(Item::Entry(entry))) => Some(entry),
             // The queue ends with the server, whose store is then closed, too.
             _ => None,
         }
     }
 
-    pub(crate) async fn behind(&self, entry: AuditEntry) {
+    pub(crate) async fn behind(&self, entry: Arc<AuditEntry>) {
         // The queue ends with the server, whose store is then closed, too.
-        let _ = self.queue.send(Item::Entry(Box::new(entry))).await;
+        let _ = self.queue.send(Item::Entry(entry)).await;
     }
 
     /// For somebody who cannot wait.
-    pub(crate) fn later(&self, entry: AuditEntry) {
-        let refused =
-            self.queue.try_send(Item::Entry(Box::new(entry))).err().map(mpsc::error::TrySendError::into_inner);
+    pub(crate) fn later(&self, entry: Arc<AuditEntry>) {
+        let refused = self.queue.try_send(Item::Entry(entry)).err().map(mpsc::error::TrySendError::into_inner);
         if let Some(Item::Entry(entry)) = refused {
-            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = *entry;
+            let AuditEntry { id, tenant_id, actor, action, object_id, .. } = entry.as_ref();
             tracing::error!(%id, %tenant_id, actor, action, object_id, "an audit entry found no room in the queue");
         }
     }
@@ -79,9 +78,9 @@ impl Recorder {
     pub(crate) fn denied(&self, entry: AuditEntry) {
         let Some(entry) = self.throttle.admit(entry) else { return };
         if let Err(mpsc::error::TrySendError::Full(Item::Entry(entry))) =
-            self.queue.try_send(Item::Entry(Box::new(entry)))
+            self.queue.try_send(Item::Entry(Arc::new(entry)))
         {
-            self.throttle.count(*entry);
+            self.throttle.count(Arc::unwrap_or_clone(entry));
         }
     }
 
@@ -127,7 +126,7 @@ impl Work {
             let mut entries = Vec::new();
             for item in items.drain(..) {
                 match item {
-                    Item::Entry(entry) => entries.push(*entry),
+                    Item::Entry(entry) => entries.push(entry),
                     Item::Flush(done) => flushed.push(done),
                 }
             }
@@ -159,7 +158,7 @@ impl Work {
     }
 
     async fn write_counts(&self, due: Option<Timestamp>) {
-        let mut counts = self.throttle.drain(due);
+        let mut counts: Vec<_> = self.throttle.drain(due).into_iter().map(Arc::new).collect();
         while !counts.is_empty() {
             let rest = counts.split_off(counts.len().min(AUDIT_BATCH_MAX));
             self.write(std::mem::replace(&mut counts, rest)).await;
@@ -167,7 +166,7 @@ impl Work {
     }
 
     /// Until it is written, or the store is closed. An entry has its id already, so writing it twice is writing it once.
-    async fn write(&self, entries: Vec<AuditEntry>) {
+    async fn write(&self, entries: Vec<Arc<AuditEntry>>) {
         if entries.is_empty() {
             return;
         }

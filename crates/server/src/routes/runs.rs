@@ -125,9 +125,9 @@ fn item(row: RunRow) -> RunItem {
     RunItem {
         run_id: row.run_id,
         tenant_id: row.tenant,
-        project_id: row.project,
-        environment_id: row.environment,
-        plan_id: row.plan_id,
+        project_id: row.project.to_string(),
+        environment_id: row.environment.to_string(),
+        plan_id: row.plan_id.to_string(),
         plan_version: row.plan_version,
         status: row.status,
         visible: row.visible,

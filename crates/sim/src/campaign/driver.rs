@@ -132,7 +132,7 @@ impl<'a> Driver<'a> {
         let open: Vec<RunRow> = runs.iter().filter(|row| !row.status.is_terminal()).cloned().collect();
         let from = if open.is_empty() || self.dice.percent(20) { &runs } else { &open };
         let row = self.dice.pick(from);
-        let (run_id, of_handler) = (row.run_id.clone(), row.plan_id == FUNCTION);
+        let (run_id, of_handler) = (row.run_id.clone(), *row.plan_id == *FUNCTION);
         // Sometimes an id again: a client that repeats itself, perhaps at another node.
         if !self.dice.percent(15) {
             self.signals += 1;

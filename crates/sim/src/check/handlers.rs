@@ -14,7 +14,7 @@ pub(crate) fn check(evidence: &Evidence, workers: &Workers, found: &mut Vec<Stri
     for stored in &evidence.log {
         let run = stored.run_id.as_str();
         let Ok(body) = serde_json::from_str::<Value>(&stored.payload) else { continue };
-        match stored.event_type.as_str() {
+        match stored.event_type.as_ref() {
             "ExecutionStarted" => {
                 let Some(program) = body["input"].as_str().and_then(Program::read) else { continue };
                 if let Some((first, _)) = programs.iter().find(|(_, other)| other.name == program.name) {

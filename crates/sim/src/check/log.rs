@@ -57,7 +57,7 @@ fn attempts(run_id: &RunId, history: &History<'_>, found: &mut Vec<String>) {
     for fact in history {
         let (step, attempt) = fact.attempt();
         let at = fact.stored.run_seq;
-        match fact.stored.event_type.as_str() {
+        match fact.stored.event_type.as_ref() {
             "StepStarted" => {
                 let again = started.insert((step, attempt), 1).is_some();
                 if again || ended.contains(&(step, attempt)) {
@@ -111,7 +111,7 @@ fn causes(run_id: &RunId, history: &History<'_>, found: &mut Vec<String>) {
     for fact in history {
         let step = fact.text("stepId");
         let upstream = fact.text("cause") == "upstream_failed" || fact.text("cause") == "UPSTREAM_FAILED";
-        match fact.stored.event_type.as_str() {
+        match fact.stored.event_type.as_ref() {
             "RunStarted" | "RunResumed" => running = true,
             "RunPaused" | "RunCompleted" | "RunFailed" | "RunCancelled" => running = false,
             "StepCompleted" => drop(satisfied.insert(step)),
@@ -140,7 +140,7 @@ fn lifecycle(run_id: &RunId, history: &History<'_>, found: &mut Vec<String>) -> 
         if closed && !reopens {
             found.push(format!("{run_id} {}: {} after the end", fact.stored.run_seq, fact.stored.event_type));
         }
-        status = match fact.stored.event_type.as_str() {
+        status = match fact.stored.event_type.as_ref() {
             "RunQueued" => "PENDING",
             "RunApproved" => "APPROVED",
             "RunStarted" | "RunResumed" => "RUNNING",

@@ -22,7 +22,7 @@ pub(super) fn check(runs: &BTreeMap<&RunId, History<'_>>, found: &mut Vec<String
                     found.push(format!("{run_id} {}: {what} at {at}, before {until}", fact.stored.run_seq));
                 }
             };
-            match fact.stored.event_type.as_str() {
+            match fact.stored.event_type.as_ref() {
                 "RunQueued" => queued = time(&fact.body["notBefore"]),
                 "RunStarted" => early(queued, "started"),
                 "RunPaused" => drain = time(&fact.body["drainUntil"]),

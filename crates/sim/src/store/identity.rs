@@ -1,5 +1,7 @@
 //! Keys and the audit log through a connection.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::{AuditEntry, KeyId, Timestamp};
@@ -43,7 +45,7 @@ impl IdentityStore for SimStore {
 
 #[async_trait]
 impl AuditStore for SimStore {
-    async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+    async fn put_audit(&self, entries: Vec<Arc<AuditEntry>>) -> Result<()> {
         passed_on!(self.write(put_audit(; entries)))
     }
 

@@ -1,6 +1,7 @@
 //! The rules of `LogStore` on what was loaded. Pure: it decides and collects, and sends nothing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
@@ -30,7 +31,7 @@ pub(super) struct RunView {
     pub(super) keys: HashMap<Digest, EventOutcome>,
     pub(super) queue_owner: Option<String>,
     /// Under which plan and status an invocation is counted; `None` for other runs.
-    pub(super) counted: Option<(String, InvocationStatus)>,
+    pub(super) counted: Option<(Arc<str>, InvocationStatus)>,
 }
 
 /// What an append may have changed, to be put back if it is refused.

@@ -142,7 +142,7 @@ impl Steps {
         for row in answer(Some(self.runs)) {
             let (tenant, head) = (rows::tenant(row)?, rows::number(row, "head")?);
             let counted = if rows::get(row, "invocation")? {
-                Some((rows::get(row, "plan_id")?, rows::visible(row)?))
+                Some((rows::get::<&str>(row, "plan_id")?.into(), rows::visible(row)?))
             } else {
                 None
             };

@@ -1,6 +1,8 @@
 //! The audit log. Entries of several tenants are written together, so the engine's role writes them; a tenant's own role
 //! reads.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_model::audit::first_id_at;
 use servo_model::{AuditEntry, AuditOutcome, Timestamp};
@@ -58,13 +60,16 @@ fn entry(row: &Row) -> Result<AuditEntry> {
 
 #[async_trait]
 impl AuditStore for PostgresStore {
-    async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+    async fn put_audit(&self, entries: Vec<Arc<AuditEntry>>) -> Result<()> {
         let entries = prepare(entries)?;
         if entries.is_empty() {
             return self.core.check_open();
         }
-        let of = |text: for<'a> fn(&'a AuditEntry) -> &'a str| entries.iter().map(text).collect::<Vec<_>>();
-        let maybe = |text: for<'a> fn(&'a AuditEntry) -> Option<&'a str>| entries.iter().map(text).collect::<Vec<_>>();
+        let of =
+            |text: for<'a> fn(&'a AuditEntry) -> &'a str| entries.iter().map(|entry| text(entry)).collect::<Vec<_>>();
+        let maybe = |text: for<'a> fn(&'a AuditEntry) -> Option<&'a str>| {
+            entries.iter().map(|entry| text(entry)).collect::<Vec<_>>()
+        };
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
         let times: Vec<_> = entries.iter().map(|entry| entry.at.as_millis()).collect();
         let counts: Vec<_> = entries.iter().map(|entry| rows::bound(entry.count.max(1))).collect();

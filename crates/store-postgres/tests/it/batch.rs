@@ -73,7 +73,7 @@ fn a_refused_append_spoils_only_itself() {
         appends[20] = start_append(&hidden, &tenant("acme"));
         // Only the database knows that it cannot store this text.
         let mut stream = start_stream(&free, &tenant("acme"));
-        stream.events[0].emitted_by = "a\0b".to_owned();
+        stream.events[0].emitted_by = "a\0b".into();
         appends[30] = Append::one(stream);
         appends[40] = Append::one(add(&run_id("inv_none"), &tenant("acme"), Expected::Any, Vec::new()));
         for (number, answer) in at_once(&store, appends).await.into_iter().enumerate() {

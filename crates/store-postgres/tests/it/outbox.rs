@@ -57,7 +57,7 @@ async fn late_commit(sabotage: Option<&str>) -> (Vec<String>, Vec<String>) {
     let writer = owner(&url).await;
     writer.batch_execute(SLOW_WRITER).await.unwrap();
     let mut event = fresh_event(&fast);
-    event.event_type = "test.fast".to_owned();
+    event.event_type = "test.fast".into();
     store.append(Append::one(add(&fast, &acme, Expected::Seq(1), vec![event]))).await.unwrap();
     let (before, at) = read_all(&store, at).await;
     writer.batch_execute("COMMIT").await.unwrap();
@@ -70,7 +70,7 @@ async fn late_commit(sabotage: Option<&str>) -> (Vec<String>, Vec<String>) {
         after.extend(more);
         at = next;
     }
-    let types = |events: Vec<StoredEvent>| events.into_iter().map(|event| event.event_type).collect();
+    let types = |events: Vec<StoredEvent>| events.into_iter().map(|event| event.event_type.into_owned()).collect();
     (types(before), types(after))
 }
 

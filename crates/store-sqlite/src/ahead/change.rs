@@ -17,7 +17,7 @@ pub(crate) enum Change {
     Run {
         row: Arc<RunRow>,
         is_new: bool,
-        before: Option<(String, InvocationStatus)>,
+        before: Option<(Arc<str>, InvocationStatus)>,
     },
     /// What the log's indexes know a run by: given with its first event.
     Number {
@@ -59,7 +59,7 @@ pub(crate) enum Change {
     },
     Cursor(CursorRow),
     Authority(AuthorityRow),
-    Audit(AuditEntry),
+    Audit(Arc<AuditEntry>),
 }
 
 /// A run that waits to be started, with nobody's lease on it.

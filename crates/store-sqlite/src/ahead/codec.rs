@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use servo_model::contract::DispatchState;
+use servo_model::event::EventBody;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{AuditEntry, AuditOutcome, RunId, RunStatus, StepId, TenantId};
 use servo_store::dispatch::DispatchStep;
@@ -100,7 +101,7 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
         1 => Change::Run {
             row: Arc::new(take_row(from)?),
             is_new: from.flag()?,
-            before: from.maybe(|from| Ok((from.text()?, from.parsed(InvocationStatus::parse)?)))?,
+            before: from.maybe(|from| Ok((from.shared()?, from.parsed(InvocationStatus::parse)?)))?,
         },
         2 => {
             let (run_id, tenant) = take_run(from)?;
@@ -137,7 +138,7 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
         },
         9 => Change::Cursor(take_cursor(from)?),
         10 => Change::Authority(take_authority(from)?),
-        11 => Change::Audit(take_audit(from)?),
+        11 => Change::Audit(Arc::new(take_audit(from)?)),
         _ => return Err(Damage("has a change of a kind that this program does not know")),
     })
 }
@@ -161,7 +162,7 @@ fn put_text_if(into: &mut Vec<u8>, text: Option<&String>) {
 
 fn put_row(into: &mut Vec<u8>, row: &RunRow) {
     put_run(into, &row.run_id, &row.tenant);
-    for text in [&row.project, &row.environment, &row.plan_id, &row.plan_version] {
+    for text in [&*row.project, &*row.environment, &*row.plan_id, &*row.plan_version] {
         into.put_text(text);
     }
     into.put_text(row.status.as_str());
@@ -179,7 +180,8 @@ fn put_row(into: &mut Vec<u8>, row: &RunRow) {
 
 fn take_row(from: &mut Take<'_>) -> Result<RunRow, Damage> {
     let (run_id, tenant) = take_run(from)?;
-    let [project, environment, plan_id, plan_version] = [from.text()?, from.text()?, from.text()?, from.text()?];
+    let [project, environment, plan_id] = [from.shared()?, from.shared()?, from.shared()?];
+    let plan_version = from.text()?;
     let (status, visible) = (from.parsed(RunStatus::parse)?, from.parsed(InvocationStatus::parse)?);
     let request_key = from.maybe(Take::digest)?;
     let (created_at, finished_at, changed_seq) = (from.time()?, from.maybe(Take::time)?, from.number()?);
@@ -230,10 +232,10 @@ fn take_event(from: &mut Take<'_>) -> Result<StoredEvent, Damage> {
         tenant,
         run_seq: from.number()?,
         event_id: from.event_id()?,
-        event_type: from.text()?,
+        event_type: from.parsed(|text| Some(EventBody::interned_type(text)))?,
         idempotency_key: from.digest()?,
         emitted_at: from.time()?,
-        emitted_by: from.text()?,
+        emitted_by: from.shared()?,
         occurred_at: from.maybe(Take::time)?,
         payload: from.text()?,
     })

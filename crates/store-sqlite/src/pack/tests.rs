@@ -29,10 +29,10 @@ fn events() -> impl Strategy<Value = Vec<StoredEvent>> {
             position += distance;
             StoredEvent {
                 event_id: EventId::from_bytes(id),
-                event_type: texts.0,
+                event_type: texts.0.into(),
                 idempotency_key: Digest::from_bytes(key),
                 emitted_at: Timestamp::from_millis(at),
-                emitted_by: texts.1,
+                emitted_by: texts.1.into(),
                 occurred_at: occurred.map(Timestamp::from_millis),
                 payload: texts.2,
                 ..event(first_seq + index as u64, position)

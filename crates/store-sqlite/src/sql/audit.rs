@@ -1,5 +1,7 @@
 //! The audit log.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, named_params, params};
 use servo_model::audit::first_id_at;
 use servo_model::{AuditEntry, AuditOutcome, Timestamp};
@@ -29,7 +31,7 @@ fn entry(row: &Row<'_>) -> Result<AuditEntry, Fault> {
     })
 }
 
-pub(crate) fn put(conn: &Connection, entries: &[AuditEntry]) -> Result<(), Fault> {
+pub(crate) fn put(conn: &Connection, entries: &[Arc<AuditEntry>]) -> Result<(), Fault> {
     let sql = "INSERT INTO audit_log (audit_id, at, tenant_id, actor, roles, action, object_kind, object_id, outcome, \
                correlation_id, reason, source, count) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (audit_id) DO NOTHING";

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
+use servo_model::event::EventBody;
 use servo_model::{RunId, TenantId};
 use servo_store::log::{EventOutcome, LogPage, RunPage};
 use servo_store::page::PageBytes;
@@ -103,7 +104,7 @@ fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
         tenant: codec::tenant(row, 2)?,
         run_seq: codec::count(row, 3)?,
         event_id: codec::event_id(row, 4)?,
-        event_type: row.get(5)?,
+        event_type: codec::spelled(row, 5, |text| Some(EventBody::interned_type(text)))?,
         idempotency_key: codec::digest(row, 6)?,
         emitted_at: codec::time(row, 7)?,
         emitted_by: row.get(8)?,

@@ -3,6 +3,8 @@
 mod filter;
 mod list;
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
@@ -135,7 +137,7 @@ pub(crate) fn last(conn: &Connection) -> Result<Option<RunId>, Fault> {
 /// Where a run is counted as an invocation.
 pub(crate) struct Counted {
     pub(crate) tenant: TenantId,
-    pub(crate) plan_id: String,
+    pub(crate) plan_id: Arc<str>,
     pub(crate) status: InvocationStatus,
 }
 

@@ -1,5 +1,7 @@
 //! Keys and the audit log.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::{AuditEntry, KeyId, Timestamp};
@@ -53,7 +55,7 @@ impl IdentityStore for SqliteStore {
 
 #[async_trait]
 impl AuditStore for SqliteStore {
-    async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+    async fn put_audit(&self, entries: Vec<Arc<AuditEntry>>) -> Result<()> {
         let entries = audit::prepare(entries)?;
         self.ahead(ENTRY_BYTES * entries.len(), move |view| {
             view.changes.extend(entries.into_iter().map(Change::Audit));

@@ -104,7 +104,7 @@ fn check_fence(view: &mut View<'_>, fence: Fence) -> Result<(), Fault> {
 
 fn append_stream(view: &mut View<'_>, mut stream: StreamAppend) -> Result<StreamOutcome, Fault> {
     let is_new = stream.expected == Expected::New && !view.exists(&stream.run_id)?;
-    let known = if is_new { Some(create(view, &stream)?) } else { view.take_run(&stream.run_id)? };
+    let known = if is_new { Some(create(view, &mut stream)?) } else { view.take_run(&stream.run_id)? };
     let mut known = match known {
         Some(known) if known.tenant == stream.tenant => known,
         Some(_) | None if stream.expected == Expected::New => {
@@ -124,7 +124,7 @@ fn append_stream(view: &mut View<'_>, mut stream: StreamAppend) -> Result<Stream
     }
     let events = append_events(view, &mut stream, &mut known, found)?;
     let StreamAppend { run_id, tenant, row, timer, queue, dispatches, snapshot, .. } = stream;
-    if let Some(row) = row.filter(|_| !is_new) {
+    if let Some(row) = row {
         update(view, &mut known, row)?;
     }
     view.put_run(&run_id, known);
@@ -147,18 +147,16 @@ fn append_stream(view: &mut View<'_>, mut stream: StreamAppend) -> Result<Stream
 }
 
 /// The row of a new run, under the id and tenant of its stream.
-fn create(view: &mut View<'_>, stream: &StreamAppend) -> Result<Known, Fault> {
-    let row = stream
-        .row
-        .as_ref()
-        .ok_or_else(|| Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() })?;
+fn create(view: &mut View<'_>, stream: &mut StreamAppend) -> Result<Known, Fault> {
+    let missing = || Error::Invalid { field: "row".to_owned(), reason: "a new run brings its row".to_owned() };
+    let row = stream.row.take().ok_or_else(missing)?;
     if let Some(key) = row.request_key
         && let Some(run_id) = view.request(&stream.tenant, key)?
     {
         return Err(Error::RequestExists { run_id }.into());
     }
     let (run_id, tenant) = (stream.run_id.clone(), stream.tenant.clone());
-    Ok(view.add_run(Arc::new(RunRow { run_id, tenant, ..row.clone() })))
+    Ok(view.add_run(Arc::new(RunRow { run_id, tenant, ..row })))
 }
 
 fn update(view: &mut View<'_>, known: &mut Known, row: RunRow) -> Result<(), Fault> {

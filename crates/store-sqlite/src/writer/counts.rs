@@ -2,6 +2,7 @@
 //! jobs changes in them is summed up here and written once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use servo_model::TenantId;
@@ -12,9 +13,9 @@ use servo_model::invocation::InvocationStatus;
 pub(crate) struct Counts {
     dispatches: [i64; DispatchState::ALL.len()],
     /// By tenant and entrypoint.
-    invocations: BTreeMap<(TenantId, String), BTreeMap<InvocationStatus, i64>>,
+    invocations: BTreeMap<(TenantId, Arc<str>), BTreeMap<InvocationStatus, i64>>,
     /// Where invocations were deleted: rows that count nothing leave.
-    deleted: BTreeSet<(TenantId, String)>,
+    deleted: BTreeSet<(TenantId, Arc<str>)>,
 }
 
 impl Counts {
@@ -22,14 +23,20 @@ impl Counts {
         self.dispatches[index(state)] += change;
     }
 
-    pub(crate) fn add_invocations(&mut self, tenant: &TenantId, plan_id: &str, status: InvocationStatus, change: i64) {
-        let by_status = self.invocations.entry((tenant.clone(), plan_id.to_owned())).or_default();
+    pub(crate) fn add_invocations(
+        &mut self,
+        tenant: &TenantId,
+        plan_id: &Arc<str>,
+        status: InvocationStatus,
+        change: i64,
+    ) {
+        let by_status = self.invocations.entry((tenant.clone(), plan_id.clone())).or_default();
         *by_status.entry(status).or_default() += change;
     }
 
-    pub(crate) fn delete_invocation(&mut self, tenant: &TenantId, plan_id: &str, status: InvocationStatus) {
+    pub(crate) fn delete_invocation(&mut self, tenant: &TenantId, plan_id: &Arc<str>, status: InvocationStatus) {
         self.add_invocations(tenant, plan_id, status, -1);
-        self.deleted.insert((tenant.clone(), plan_id.to_owned()));
+        self.deleted.insert((tenant.clone(), plan_id.clone()));
     }
 
     pub(crate) fn merge(&mut self, other: Counts) {

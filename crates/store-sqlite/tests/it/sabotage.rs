@@ -58,7 +58,7 @@ fn answers_early(store: &SqliteStore, dir: &std::path::Path) -> bool {
     (0..10).any(|number| {
         let mut append = one_more(&run, &tenant, 3_000_000);
         let mark = format!("the mark of append {number}");
-        append.streams[0].events[0].event_type = mark.clone();
+        append.streams[0].events[0].event_type = mark.clone().into();
         wait(store.append(append)).unwrap();
         let files = ["servo.redo-a", "servo.redo-b"].map(|name| std::fs::read(dir.join(name)).unwrap_or_default());
         !files.iter().any(|file| file.windows(mark.len()).any(|bytes| bytes == mark.as_bytes()))

@@ -51,9 +51,9 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
         let key = Digest::of_parts(&[run.as_str(), &number.to_string()], '|');
         stream.events.push(NewEvent {
             event_id: EventId::from_u128(u128::from(number)),
-            event_type: "StepStarted".to_owned(),
+            event_type: "StepStarted".into(),
             idempotency_key: key,
-            emitted_by: "worker".to_owned(),
+            emitted_by: "worker".into(),
             occurred_at: None,
             payload: format!(r#"{{"note":"{}"}}"#, "x".repeat(usize::try_from(number % 7 * 150).unwrap_or(0))),
         });
@@ -62,9 +62,9 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
         stream.row = Some(RunRow {
             run_id: run.clone(),
             tenant,
-            project: String::new(),
-            environment: String::new(),
-            plan_id: "power".to_owned(),
+            project: "".into(),
+            environment: "".into(),
+            plan_id: "power".into(),
             plan_version: "1".to_owned(),
             status: RunStatus::Running,
             visible: InvocationStatus::Running,

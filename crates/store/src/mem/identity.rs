@@ -1,5 +1,7 @@
 //! Keys and the audit log.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::audit::first_id_at;
@@ -72,11 +74,11 @@ impl IdentityStore for MemStore {
 
 #[async_trait]
 impl AuditStore for MemStore {
-    async fn put_audit(&self, entries: Vec<AuditEntry>) -> Result<()> {
+    async fn put_audit(&self, entries: Vec<Arc<AuditEntry>>) -> Result<()> {
         let entries = audit::prepare(entries)?;
         let mut inner = self.lock()?;
         for entry in entries {
-            inner.audit.entry(entry.id).or_insert(entry);
+            inner.audit.entry(entry.id).or_insert_with(|| Arc::unwrap_or_clone(entry));
         }
         Ok(())
     }

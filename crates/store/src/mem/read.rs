@@ -122,7 +122,7 @@ impl RunStore for MemStore {
         let inner = self.lock()?;
         let mut counts = BTreeMap::new();
         for row in inner.runs.values().map(|run| &run.row).filter(|row| row.invocation && row.tenant == *tenant) {
-            if plan_id.is_none_or(|plan| plan == row.plan_id) {
+            if plan_id.is_none_or(|plan| *plan == *row.plan_id) {
                 *counts.entry(row.visible).or_default() += 1;
             }
         }
@@ -141,7 +141,8 @@ impl RunStore for MemStore {
         let inner = self.lock()?;
         let mut counts = BTreeMap::new();
         for row in inner.runs.values().map(|run| &run.row) {
-            if row.tenant == *tenant && row.plan_id == plan_id && !row.status.is_terminal() && !row.run_id.is_system() {
+            if row.tenant == *tenant && *row.plan_id == *plan_id && !row.status.is_terminal() && !row.run_id.is_system()
+            {
                 *counts.entry(row.plan_version.clone()).or_default() += 1;
             }
         }

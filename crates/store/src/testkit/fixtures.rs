@@ -39,9 +39,9 @@ pub fn new_event(run: &RunId, step: &str, attempt: u32, event_type: &str) -> New
     let payload = format!("{{\"step\":{},\"attempt\":{attempt}}}", serde_json::Value::from(step));
     NewEvent {
         event_id: event_id(),
-        event_type: event_type.to_owned(),
+        event_type: event_type.to_owned().into(),
         idempotency_key: idempotency_key(run, step, attempt, event_type, PLAN_VERSION),
-        emitted_by: "testkit".to_owned(),
+        emitted_by: "testkit".into(),
         occurred_at: None,
         payload,
     }
@@ -58,9 +58,9 @@ pub fn typed_event(run: &RunId, body: &EventBody) -> NewEvent {
     let (step, attempt) = body.key_parts();
     NewEvent {
         event_id: event_id(),
-        event_type: body.event_type().to_owned(),
+        event_type: body.stored_type(),
         idempotency_key: idempotency_key(run, step, attempt, body.event_type(), PLAN_VERSION),
-        emitted_by: "testkit".to_owned(),
+        emitted_by: "testkit".into(),
         occurred_at: None,
         payload: body.encode(),
     }
@@ -78,14 +78,16 @@ pub fn run_queued(tenant: &TenantId) -> EventBody {
             schema_version: "1.0".to_owned(),
             plan_id: PlanId::parse("plan").expect("a valid plan id"),
             plan_version: PLAN_VERSION.to_owned(),
-        },
+        }
+        .into(),
         context: RunContext {
             tenant_id: tenant.clone(),
             project_id: name("project"),
             environment_id: name("test"),
             triggered_by: None,
             trigger_source: None,
-        },
+        }
+        .into(),
         plan: None,
         run_request_id: None,
         request_digest: None,
@@ -134,9 +136,9 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
     RunRow {
         run_id: run_id.clone(),
         tenant: tenant.clone(),
-        project: "project".to_owned(),
-        environment: "test".to_owned(),
-        plan_id: "plan".to_owned(),
+        project: "project".into(),
+        environment: "test".into(),
+        plan_id: "plan".into(),
         plan_version: PLAN_VERSION.to_owned(),
         status: RunStatus::Running,
         visible: InvocationStatus::Running,

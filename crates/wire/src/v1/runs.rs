@@ -20,9 +20,9 @@ pub struct StartRunRequest {
     /// The plan itself; absent when it is to be read from `planRef.uri`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<RawValue>>,
-    #[serde(default = "default_name")]
+    #[serde(default = "Name::default_name")]
     pub project_id: Name,
-    #[serde(default = "default_name")]
+    #[serde(default = "Name::default_name")]
     pub environment_id: Name,
     /// The same id again gets the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,10 +33,6 @@ pub struct StartRunRequest {
     pub not_before: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_source: Option<TriggerSource>,
-}
-
-fn default_name() -> Name {
-    Name::parse("default").expect("a plain word is a name")
 }
 
 /// A plan's reference as it is asked for: the URI may be left out when the plan is in the request.
@@ -57,8 +53,8 @@ impl StartRunRequest {
         Self {
             plan_ref,
             plan: Some(plan),
-            project_id: default_name(),
-            environment_id: default_name(),
+            project_id: Name::default_name(),
+            environment_id: Name::default_name(),
             run_request_id: None,
             approval_required: false,
             not_before: None,

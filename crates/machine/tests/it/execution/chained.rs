@@ -1,5 +1,7 @@
 //! Executions that wait for others.
 
+use std::sync::Arc;
+
 use servo_machine::{Action, Answer, Command, ExecutionCommand, decide};
 use servo_model::RunId;
 use servo_model::event::ParentOperation;
@@ -61,7 +63,8 @@ fn a_target_that_is_not_there_fails_in_the_same_answer() {
 #[test]
 fn who_waits_is_told_of_the_end() {
     let mut waited = start(true);
-    waited.start.parent = Some(ParentOperation { run_id: RunId::parse("p").unwrap(), operation_id: "i".to_owned() });
+    Arc::make_mut(&mut waited.start).parent =
+        Some(ParentOperation { run_id: RunId::parse("p").unwrap(), operation_id: "i".to_owned() });
     let mut world = World::with(waited);
     world.invoke();
     world.answer(Answer::Succeeded(None)).unwrap();

@@ -1,5 +1,7 @@
 //! Runs of entrypoints: retried, undone, given up, opened again, and told things.
 
+use std::sync::Arc;
+
 use servo_machine::{Answer, Command, ExecutionCommand, Refusal, Signal, SignalKind, StartExecution};
 use servo_model::event::EventBody;
 use servo_model::execution::SIGNAL;
@@ -40,7 +42,7 @@ pub(super) fn pin(kind: EntrypointKind) -> EntrypointPin {
 
 pub(super) fn starting(pin: EntrypointPin) -> StartExecution {
     let mut start = start(pin.kind == EntrypointKind::Workflow);
-    start.start.entrypoint = Some(Box::new(pin));
+    Arc::make_mut(&mut start.start).entrypoint = Some(Box::new(pin));
     start
 }
 

@@ -1,5 +1,7 @@
 //! What an execution may return, by whichever way.
 
+use std::sync::Arc;
+
 use servo_machine::{Answer, ExecutionCommand, Refusal, StartExecution};
 use servo_model::RunId;
 use servo_model::event::ParentOperation;
@@ -16,12 +18,13 @@ const SMALL: usize = 1_048_576;
 const LARGE: usize = 6_291_456;
 
 fn synchronous(mut start: StartExecution) -> StartExecution {
-    start.start.synchronous = true;
+    Arc::make_mut(&mut start.start).synchronous = true;
     start
 }
 
 fn chained(mut start: StartExecution) -> StartExecution {
-    start.start.parent = Some(ParentOperation { run_id: RunId::parse("p").unwrap(), operation_id: "i".to_owned() });
+    Arc::make_mut(&mut start.start).parent =
+        Some(ParentOperation { run_id: RunId::parse("p").unwrap(), operation_id: "i".to_owned() });
     start
 }
 

@@ -1,5 +1,7 @@
 //! Calls that do not get to the function: an outage of the handler costs an execution nothing but time.
 
+use std::sync::Arc;
+
 use servo_machine::{Answer, ExecutionCommand, Used};
 use servo_model::event::{EventBody, HandlerReturned, HandlerStatus};
 use servo_model::limits::{EVENTS_RESERVED, Limits};
@@ -121,7 +123,7 @@ fn a_plain_function_is_called_again_unless_somebody_waits() {
     world.answer(Answer::Succeeded(None)).unwrap();
     assert_eq!(world.state.status, RunStatus::Completed);
     let mut awaited = start(false);
-    awaited.start.synchronous = true;
+    Arc::make_mut(&mut awaited.start).synchronous = true;
     let mut world = World::with(awaited);
     world.invoke();
     world.answer(refused()).unwrap();

@@ -2,6 +2,7 @@
 //! so that memory and log can never tell different stories.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use servo_canon::Digest;
@@ -47,21 +48,24 @@ pub(super) fn start(durable: bool) -> StartExecution {
             max_concurrent: None,
             synchronous: false,
             entrypoint: None,
-        },
+        }
+        .into(),
         plan_ref: PlanRef {
             uri: "function:f".to_owned(),
             sha256: Digest::of(b"f"),
             schema_version: "function/v1".to_owned(),
             plan_id: PlanId::parse("f").unwrap(),
             plan_version: "1".to_owned(),
-        },
+        }
+        .into(),
         context: RunContext {
             tenant_id: TenantId::default_tenant(),
             project_id: name("default"),
             environment_id: name("default"),
             triggered_by: None,
             trigger_source: None,
-        },
+        }
+        .into(),
         request_digest: None,
         run_request_id: None,
         admission: Admission::Now,
@@ -178,7 +182,8 @@ impl World {
             } else {
                 let mut start = start(true);
                 let run_id = self.state.run_id.clone();
-                start.start.parent = Some(ParentOperation { run_id, operation_id: update.id.clone() });
+                Arc::make_mut(&mut start.start).parent =
+                    Some(ParentOperation { run_id, operation_id: update.id.clone() });
                 Ok(Spawn { run_id: RunId::parse(&format!("inv_{}", update.id)).unwrap(), start: Box::new(start) })
             };
             (update.id.clone(), target)

@@ -21,7 +21,7 @@ use crate::world::World;
 
 /// The types of a run's events so far.
 fn types(world: &World, run: &RunId) -> Vec<String> {
-    world.log().into_iter().filter(|event| event.run_id == *run).map(|event| event.event_type).collect()
+    world.log().into_iter().filter(|event| event.run_id == *run).map(|event| event.event_type.into_owned()).collect()
 }
 
 fn dispatch_state(world: &World, run: &RunId) -> DispatchState {
@@ -46,7 +46,7 @@ fn held(world: &World, functions: &Scripted, spec: &FunctionSpec) -> watch::Send
 /// Who recorded a run's start: the node that also began it, or the engine that left it to its turn.
 fn is_direct(world: &World, run: &RunId) -> bool {
     let first = world.log().into_iter().find(|event| event.run_id == *run).unwrap();
-    first.emitted_by != "engine"
+    &*first.emitted_by != "engine"
 }
 
 fn quiet(seed: u64, slots: usize) -> (World, Scripted, Node) {

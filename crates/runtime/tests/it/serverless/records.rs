@@ -212,7 +212,7 @@ fn of_a_cancel_and_a_completion_one_wins() {
         }
         let ends = bed.world.log().into_iter().filter(|event| event.run_id.as_str() == id);
         let ends =
-            ends.filter(|event| matches!(event.event_type.as_str(), "RunCompleted" | "RunCancelled" | "RunFailed"));
+            ends.filter(|event| matches!(event.event_type.as_ref(), "RunCompleted" | "RunCancelled" | "RunFailed"));
         assert_eq!(ends.count(), 1, "seed {seed}");
     }
     assert!(cancelled > 0 && completed > 0, "{cancelled} were cancelled and {completed} completed: no race");

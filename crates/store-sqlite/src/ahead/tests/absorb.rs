@@ -142,7 +142,7 @@ fn counts_add_up() {
     let (run_id, tenant) = names();
     let invocation = |visible| RunRow { visible, ..fixtures::invocation_row(&run_id, &tenant, Timestamp::EPOCH) };
     let step = |from, to| {
-        let before = Some(("plan".to_owned(), from));
+        let before = Some(("plan".into(), from));
         Change::Run { row: Arc::new(invocation(to)), is_new: false, before }
     };
     let ahead = absorbed([
@@ -155,7 +155,7 @@ fn counts_add_up() {
     for (status, change) in
         [(InvocationStatus::Queued, 0), (InvocationStatus::Running, 0), (InvocationStatus::Succeeded, 1)]
     {
-        expected.add_invocations(&tenant, "plan", status, change);
+        expected.add_invocations(&tenant, &"plan".into(), status, change);
     }
     assert_eq!(ahead.counts, expected, "and only invocations are counted");
 }
@@ -187,8 +187,8 @@ fn lines_and_audit_entries_are_added_in_order() {
     let change = |lines| Change::Lines { run_id: run_id.clone(), tenant: tenant.clone(), lines };
     let ahead = absorbed([change(vec![line("a"), line("b")]), change(vec![line("a")])]);
     assert_eq!(the_run(&ahead).lines, [line("a"), line("b"), line("a")]);
-    let ahead = absorbed([Change::Audit(audit(2)), Change::Audit(audit(1))]);
-    assert_eq!(ahead.audit, [audit(2), audit(1)]);
+    let ahead = absorbed([Change::Audit(audit(2).into()), Change::Audit(audit(1).into())]);
+    assert_eq!(ahead.audit, [Arc::new(audit(2)), Arc::new(audit(1))]);
 }
 
 #[test]

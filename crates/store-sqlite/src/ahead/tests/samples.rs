@@ -36,10 +36,10 @@ pub(crate) fn event(seq: u64, position: u64) -> StoredEvent {
         tenant,
         run_seq: seq,
         event_id: EventId::from_u128(u128::from(seq)),
-        event_type: "test.noted".to_owned(),
+        event_type: "test.noted".into(),
         idempotency_key: Digest::of(&seq.to_be_bytes()),
         emitted_at: Timestamp::from_millis(1_000),
-        emitted_by: "testkit".to_owned(),
+        emitted_by: "testkit".into(),
         occurred_at: None,
         payload: "{}".to_owned(),
     }
@@ -106,9 +106,9 @@ pub(super) fn edges() -> Vec<Change> {
         let of_run = || (run_id.clone(), tenant.clone());
         let empty = RunRow { run_id: run_id.clone(), tenant: tenant.clone(), ..empty_row() };
         let full = RunRow {
-            project: long.clone(),
-            environment: long.clone(),
-            plan_id: long.clone(),
+            project: long.clone().into(),
+            environment: long.clone().into(),
+            plan_id: long.clone().into(),
             plan_version: long.clone(),
             request_key: Some(Digest::from_bytes([0xff; 32])),
             created_at: Timestamp::MAX,
@@ -123,7 +123,7 @@ pub(super) fn edges() -> Vec<Change> {
             ..empty.clone()
         };
         changes.push(Change::Run { row: Arc::new(empty), is_new: false, before: None });
-        let before = Some((long.clone(), InvocationStatus::Failed));
+        let before = Some((long.as_str().into(), InvocationStatus::Failed));
         changes.push(Change::Run { row: Arc::new(full), is_new: true, before });
         for number in [0, 1, -1, i64::MAX, i64::MIN] {
             let (run_id, tenant) = of_run();
@@ -160,29 +160,23 @@ pub(super) fn edges() -> Vec<Change> {
         resigned: true,
         ..authority(u64::MAX)
     }));
-    changes.push(Change::Audit(audit(0)));
+    changes.push(Change::Audit(audit(0).into()));
     for outcome in AuditOutcome::ALL {
         let (roles, reason, source) = (Role::ALL.to_vec(), some(), some());
         let (tenant_id, count) = (longest_names().1, u64::MAX);
-        changes.push(Change::Audit(AuditEntry {
-            tenant_id,
-            roles,
-            outcome,
-            reason,
-            source,
-            count,
-            ..audit(u128::MAX)
-        }));
+        changes.push(Change::Audit(
+            AuditEntry { tenant_id, roles, outcome, reason, source, count, ..audit(u128::MAX) }.into(),
+        ));
     }
     changes
 }
 
 fn edges_of_events(long: &str) -> [Change; 2] {
     let full = StoredEvent {
-        event_type: long.to_owned(),
+        event_type: long.to_owned().into(),
         idempotency_key: Digest::from_bytes([0xff; 32]),
         emitted_at: Timestamp::MAX,
-        emitted_by: String::new(),
+        emitted_by: "".into(),
         occurred_at: Some(Timestamp::EPOCH),
         payload: long.to_owned(),
         ..event(u64::MAX, u64::MAX)
@@ -223,12 +217,11 @@ fn longest_names() -> (RunId, TenantId) {
 }
 
 fn empty_row() -> RunRow {
-    let none = String::new;
     RunRow {
-        project: none(),
-        environment: none(),
-        plan_id: none(),
-        plan_version: none(),
+        project: "".into(),
+        environment: "".into(),
+        plan_id: "".into(),
+        plan_version: String::new(),
         created_at: Timestamp::EPOCH,
         changed_seq: 0,
         ..row()
@@ -269,9 +262,9 @@ fn rows() -> impl Strategy<Value = RunRow> {
         .prop_map(|(run, texts, states, key, times, options, kind)| RunRow {
             run_id: run.0,
             tenant: run.1,
-            project: texts.0,
-            environment: texts.1,
-            plan_id: texts.2,
+            project: texts.0.into(),
+            environment: texts.1.into(),
+            plan_id: texts.2.into(),
             plan_version: texts.3,
             status: states.0,
             visible: states.1,
@@ -297,10 +290,10 @@ fn events() -> impl Strategy<Value = StoredEvent> {
             tenant: run.1,
             run_seq,
             event_id,
-            event_type: texts.0,
+            event_type: texts.0.into(),
             idempotency_key: Digest::from_bytes(key),
             emitted_at: times.0,
-            emitted_by: texts.1,
+            emitted_by: texts.1.into(),
             occurred_at: times.1,
             payload: texts.2,
         },
@@ -368,7 +361,7 @@ fn entries() -> impl Strategy<Value = AuditEntry> {
 
 /// Any change.
 pub(super) fn changes() -> impl Strategy<Value = Change> {
-    let before = option::of((texts(), select(InvocationStatus::ALL.to_vec())));
+    let before = option::of((texts().prop_map(Into::into), select(InvocationStatus::ALL.to_vec())));
     let waits = option::of((times(), times()).prop_map(|(not_before, queued_at)| Waits { not_before, queued_at }));
     let snapshots = (any::<u64>(), texts()).prop_map(|(run_seq, state)| StoredSnapshot { run_seq, state });
     let cursors = (texts(), positions(), option::of(event_ids()), option::of(positions()), any::<bool>());
@@ -395,6 +388,6 @@ pub(super) fn changes() -> impl Strategy<Value = Change> {
         authorities.prop_map(|((owner, lease_id, leased_until), leased_until_at, epoch, resigned)| {
             Change::Authority(AuthorityRow { owner, lease_id, leased_until, leased_until_at, epoch, resigned })
         }),
-        entries().prop_map(Change::Audit),
+        entries().prop_map(|entry| Change::Audit(Arc::new(entry))),
     ]
 }

@@ -95,10 +95,10 @@ impl Filled {
             tenant: tenant(),
             run_seq: *seq,
             event_id: EventId::from_u128(u128::from(position)),
-            event_type: "test.noted".to_owned(),
+            event_type: "test.noted".into(),
             idempotency_key: Digest::of(&position.to_be_bytes()),
             emitted_at: Timestamp::from_millis(1_000 + int(position)),
-            emitted_by: format!("by-{}", position % 3),
+            emitted_by: format!("by-{}", position % 3).into(),
             occurred_at: position.is_multiple_of(2).then_some(Timestamp::from_millis(int(position))),
             payload: "x".repeat(plan.bytes),
         });

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use servo_canon::Digest;
 use servo_model::audit::first_id_at;
@@ -233,7 +234,7 @@ async fn put_audit(store: &dyn Store) {
             count: 7,
         }
     };
-    store.put_audit((0..).zip(AuditOutcome::ALL).map(entry).collect()).await.unwrap();
+    store.put_audit((0..).zip(AuditOutcome::ALL).map(entry).map(Arc::new).collect()).await.unwrap();
 }
 
 async fn renew(store: &dyn Store) {
@@ -281,7 +282,7 @@ pub(super) async fn look(store: &dyn Store, call: &str) -> String {
             store
                 .read_log(Position::START, 1_000)
                 .await
-                .map(|page| plain(page.events.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())),
+                .map(|page| plain(page.events.into_iter().map(Arc::unwrap_or_clone).collect())),
         ),
         "log_head" => {
             let head = store.log_head().await.unwrap();

@@ -1,5 +1,7 @@
 //! The audit log: what was written comes back, once, and leaves by age only.
 
+use std::sync::Arc;
+
 use servo_model::audit::first_id_at;
 use servo_model::limits::{AUDIT_BATCH_MAX, LABEL_CHARS_MAX};
 use servo_model::{AuditEntry, AuditOutcome, EventId, Role, Timestamp};
@@ -43,8 +45,12 @@ fn query(limit: u32) -> AuditQuery {
 async fn filled(ctx: &Context) -> Vec<AuditEntry> {
     let entries: Vec<_> =
         (0..12).map(|number| entry(ctx.clock.after(u64::from(number) * 10), number, "acme")).collect();
-    ctx.store.put_audit(entries.clone()).await.unwrap();
+    ctx.store.put_audit(shared(&entries)).await.unwrap();
     entries
+}
+
+fn shared(entries: &[AuditEntry]) -> Vec<Arc<AuditEntry>> {
+    entries.iter().cloned().map(Arc::new).collect()
 }
 
 pub(super) async fn entries_come_back_newest_first(ctx: &Context) {
@@ -92,12 +98,12 @@ pub(super) async fn an_entry_is_written_once(ctx: &Context) {
     let entries = filled(ctx).await;
     let changed: Vec<_> =
         entries.iter().map(|entry| AuditEntry { actor: "forger".to_owned(), ..entry.clone() }).collect();
-    ctx.store.put_audit(changed).await.unwrap();
+    ctx.store.put_audit(shared(&changed)).await.unwrap();
     let mut read = ctx.store.read_audit(&Scope::System, &query(100)).await.unwrap();
     read.reverse();
     assert_eq!(read, entries);
     let many = vec![entries[0].clone(); AUDIT_BATCH_MAX + 1];
-    refused!(ctx.store.put_audit(many).await, Error::Limit { .. });
+    refused!(ctx.store.put_audit(shared(&many)).await, Error::Limit { .. });
 }
 
 pub(super) async fn old_entries_leave(ctx: &Context) {
@@ -113,7 +119,10 @@ pub(super) async fn old_entries_leave(ctx: &Context) {
 
 pub(super) async fn entries_of_a_tenant_are_its_own(ctx: &Context) {
     let now = ctx.clock.now();
-    ctx.store.put_audit(vec![entry(now, 1, "acme"), entry(now, 2, "globex"), entry(now, 3, "_system")]).await.unwrap();
+    ctx.store
+        .put_audit(shared(&[entry(now, 1, "acme"), entry(now, 2, "globex"), entry(now, 3, "_system")]))
+        .await
+        .unwrap();
     let owned = async |scope: Scope| ctx.store.read_audit(&scope, &query(10)).await.unwrap().len();
     assert_eq!(owned(Scope::Tenant(tenant("acme"))).await, 1);
     assert_eq!(owned(Scope::Tenant(tenant("initech"))).await, 0);
@@ -123,7 +132,7 @@ pub(super) async fn entries_of_a_tenant_are_its_own(ctx: &Context) {
 pub(super) async fn long_texts_are_cut(ctx: &Context) {
     let long =
         AuditEntry { object_id: "o".repeat(5_000), actor: "a\0".to_owned(), ..entry(ctx.clock.now(), 1, "acme") };
-    ctx.store.put_audit(vec![long]).await.unwrap();
+    ctx.store.put_audit(shared(&[long])).await.unwrap();
     let read = ctx.store.read_audit(&Scope::System, &query(1)).await.unwrap().remove(0);
     assert_eq!((read.object_id.len(), read.actor.as_str()), (LABEL_CHARS_MAX, "a\u{fffd}"));
 }

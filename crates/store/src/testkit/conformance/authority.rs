@@ -225,7 +225,7 @@ pub(super) async fn a_take_over_and_a_fenced_write_do_not_mix(ctx: &Context) {
                         return resign(&ctx, "a", epoch).await.map(|_| ());
                     }
                     let mut stream: StreamAppend = system_stream(vec![fresh_event(&RunId::system())]);
-                    stream.events[0].event_type = format!("test.under/{epoch}");
+                    stream.events[0].event_type = format!("test.under/{epoch}").into();
                     let append = Append { fence: Some(Fence { epoch }), ..Append::one(stream) };
                     ctx.store.append(append).await.map(|_| ())
                 })

@@ -28,7 +28,7 @@ pub(super) fn imported(ctx: &Context, run: &str, sequences: &[u64]) -> (RunRow, 
             event_type: event.event_type,
             idempotency_key: event.idempotency_key,
             emitted_at: Timestamp::from_millis(1_600_000_000_000 + index as i64),
-            emitted_by: "elsewhere".to_owned(),
+            emitted_by: "elsewhere".into(),
             occurred_at: (index % 2 == 1).then(|| Timestamp::from_millis(1_500_000_000_000)),
             payload: event.payload,
         }

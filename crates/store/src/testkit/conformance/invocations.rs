@@ -41,7 +41,7 @@ async fn fill(ctx: &Context) {
             visible,
             status: if ended { RunStatus::Completed } else { RunStatus::Running },
             finished_at: ended.then(|| ctx.clock.after(100 + number)),
-            plan_id: plan.to_owned(),
+            plan_id: plan.into(),
             invocation: mode.is_some(),
             mode,
             correlation_id: correlation.map(str::to_owned),
@@ -213,7 +213,7 @@ pub(super) async fn invocations_are_counted_by_status(ctx: &Context) {
     assert_eq!(counts(Some("none")).await, []);
     // A change moves it, an event without a row does not.
     let ended =
-        RunRow { visible: S::Succeeded, plan_id: "a".to_owned(), ..run_row(&run_id("inv_2"), &acme, ctx.clock.now()) };
+        RunRow { visible: S::Succeeded, plan_id: "a".into(), ..run_row(&run_id("inv_2"), &acme, ctx.clock.now()) };
     change(ctx, 1, ended.clone()).await;
     change(ctx, 2, ended.clone()).await;
     ctx.put(add(&ended.run_id, &acme, Expected::Seq(3), vec![fresh_event(&ended.run_id)])).await.unwrap();
@@ -250,8 +250,10 @@ pub(super) async fn racing_writers_lose_no_count(ctx: &Context) {
             let acme = tenant("acme");
             for number in 0..12_usize {
                 let run = run_id(&format!("inv_{index}_{number}"));
-                let row =
-                    RunRow { plan_id: format!("plan-{}", number % 2), ..invocation_row(&run, &acme, ctx.clock.now()) };
+                let row = RunRow {
+                    plan_id: format!("plan-{}", number % 2).into(),
+                    ..invocation_row(&run, &acme, ctx.clock.now())
+                };
                 start(&ctx, row.clone()).await.unwrap();
                 let visible = InvocationStatus::ALL[(index + number) % InvocationStatus::ALL.len()];
                 change(&ctx, 1, RunRow { visible, ..row }).await;
@@ -265,7 +267,7 @@ pub(super) async fn racing_writers_lose_no_count(ctx: &Context) {
     let rows = ctx.store.list_runs(&Scope::System, &RunQuery { limit: 1_000, ..all() }).await.unwrap();
     assert_eq!(rows.len(), CALLERS * 9);
     for plan in [None, Some("plan-0"), Some("plan-1")] {
-        let is_asked = |row: &&RunRow| plan.is_none_or(|plan| plan == row.plan_id);
+        let is_asked = |row: &&RunRow| plan.is_none_or(|plan| *plan == *row.plan_id);
         let counted =
             |status: &InvocationStatus| rows.iter().filter(is_asked).filter(|row| row.visible == *status).count();
         let expected: Vec<_> = InvocationStatus::ALL.iter().map(|status| (*status, counted(status) as u64)).collect();

@@ -47,8 +47,8 @@ pub(super) async fn events_come_back_as_they_went_in(ctx: &Context) {
     for (index, body) in bodies.iter().enumerate() {
         let mut event = fresh_event(&run);
         event.payload = (*body).to_owned();
-        event.event_type = format!("worker.assigned/{index}");
-        event.emitted_by = "w\u{f6}rker:1 'x'".to_owned();
+        event.event_type = format!("worker.assigned/{index}").into();
+        event.emitted_by = "w\u{f6}rker:1 'x'".into();
         event.occurred_at = (index % 2 == 1).then(|| Timestamp::from_millis(index as i64));
         sent.push(event);
     }

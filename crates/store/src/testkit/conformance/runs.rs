@@ -23,9 +23,9 @@ pub(super) async fn a_row_comes_back_as_it_went_in(ctx: &Context) {
         let row = RunRow {
             status,
             visible: InvocationStatus::ALL[index % InvocationStatus::ALL.len()],
-            project: "pro/ject".to_owned(),
-            environment: "e:1".to_owned(),
-            plan_id: format!("plan.{index}"),
+            project: "pro/ject".into(),
+            environment: "e:1".into(),
+            plan_id: format!("plan.{index}").into(),
             plan_version: "2026.1".to_owned(),
             request_key: (index % 2 == 0).then(|| Digest::of(&[index as u8])),
             finished_at: status.is_terminal().then(|| ctx.clock.after(7)),
@@ -66,7 +66,7 @@ pub(super) async fn lists_are_filtered_and_go_both_ways(ctx: &Context) {
     for number in 1..=6 {
         let run = run_id(&format!("inv_{number}"));
         let visible = if number % 2 == 0 { InvocationStatus::Failed } else { InvocationStatus::Running };
-        let plan_id = if number <= 3 { "early" } else { "late" }.to_owned();
+        let plan_id = if number <= 3 { "early" } else { "late" }.into();
         start_with(ctx, RunRow { visible, plan_id, ..run_row(&run, &acme, ctx.clock.now()) }).await.unwrap();
     }
     let all = RunQuery { limit: 100, ..RunQuery::default() };
@@ -172,7 +172,7 @@ pub(super) async fn open_runs_are_counted_by_version(ctx: &Context) {
     assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), []);
     let put = async |run: &str, owner: &str, plan: &str, version: &str, status| {
         let row = RunRow {
-            plan_id: plan.to_owned(),
+            plan_id: plan.into(),
             plan_version: version.to_owned(),
             status,
             ..run_row(&run_id(run), &tenant(owner), ctx.clock.now())

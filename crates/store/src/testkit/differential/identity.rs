@@ -1,5 +1,7 @@
 //! Operations on keys and on the audit log, over few keys and entries.
 
+use std::sync::Arc;
+
 use servo_canon::Digest;
 use servo_model::{AuditEntry, KeyId, Timestamp};
 
@@ -50,7 +52,9 @@ impl IdentityOp {
             IdentityOp::Revoke { scope, id, at } => Answer::of(store.revoke_key(scope, id, *at).await),
             IdentityOp::Touch { id, at } => Answer::of(store.touch_key(id, *at).await),
             IdentityOp::TrimKeys { before, limit } => Answer::of(store.trim_keys(*before, *limit).await),
-            IdentityOp::PutAudit { entries } => Answer::of(store.put_audit(entries.clone()).await),
+            IdentityOp::PutAudit { entries } => {
+                Answer::of(store.put_audit(entries.iter().cloned().map(Arc::new).collect()).await)
+            }
             IdentityOp::ReadAudit { scope, query } => Answer::of(store.read_audit(scope, query).await),
             IdentityOp::TrimAudit { before, limit } => Answer::of(store.trim_audit(*before, *limit).await),
         }

@@ -67,7 +67,7 @@ macro_rules! wrap_identity {
         impl<$($generics)*> $crate::AuditStore for $wrapper {
             async fn put_audit(
                 &self,
-                entries: Vec<$crate::testkit::wrap::AuditEntry>,
+                entries: Vec<std::sync::Arc<$crate::testkit::wrap::AuditEntry>>,
             ) -> $crate::Result<()> {
                 self.around("put_audit", self.inner().put_audit(entries)).await
             }

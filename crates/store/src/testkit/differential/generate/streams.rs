@@ -145,9 +145,15 @@ impl World<'_> {
             let payload = format!("{{\"z\": {}, \"a\":\"\u{fc}\"}}", self.rng.below(1_000_000));
             let occurred_at = if self.rng.one_in(3) { Some(self.near()) } else { None };
             let emitted_by = self.owner();
-            let event_type = event_type.to_owned();
             let event_id = self.event_id();
-            events.push(NewEvent { event_id, event_type, idempotency_key: key, emitted_by, occurred_at, payload });
+            events.push(NewEvent {
+                event_id,
+                event_type: event_type.into(),
+                idempotency_key: key,
+                emitted_by: emitted_by.into(),
+                occurred_at,
+                payload,
+            });
         }
         events
     }
@@ -159,7 +165,7 @@ impl World<'_> {
         RunRow {
             status,
             visible: self.rng.pick(&InvocationStatus::ALL),
-            plan_id: format!("plan-{}", self.rng.below(2)),
+            plan_id: format!("plan-{}", self.rng.below(2)).into(),
             plan_version: self.rng.pick(&VERSIONS).to_owned(),
             name: self.name(),
             outcome: self.outcome(),
