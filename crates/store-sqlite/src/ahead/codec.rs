@@ -131,7 +131,7 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
             Change::Lines { run_id, tenant, lines }
         }
         8 => Change::Dispatch {
-            request_id: from.text()?.into(),
+            request_id: from.shared()?,
             row: from.maybe(take_dispatch)?.map(Arc::new),
             before: from.maybe(|from| from.parsed(DispatchState::parse))?,
             is_new: from.flag()?,

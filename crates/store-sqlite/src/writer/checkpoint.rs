@@ -16,44 +16,36 @@ const READER_PATIENCE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
-    /// The limits in pages of the file.
-    when_idle: i64,
-    when_busy: i64,
-    restart: i64,
-    /// Do not wait for readers again before the log has this many pages.
+    page_bytes: i64,
+    /// Do not wait for readers again before the log has this many bytes.
     restart_at: i64,
 }
 
 impl Checkpoints {
     pub(crate) fn of(conn: &Connection) -> rusqlite::Result<Self> {
-        let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        let pages = |bytes: i64| bytes / page.max(1);
-        Ok(Self {
-            when_idle: pages(BYTES_WHEN_IDLE),
-            when_busy: pages(BYTES_WHEN_BUSY),
-            restart: pages(BYTES_RESTART),
-            restart_at: 0,
-        })
+        let page_bytes = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        Ok(Self { page_bytes, restart_at: 0 })
     }
 
     /// Copies if it is time. Says whether it did.
     pub(crate) fn run_if_due(&mut self, conn: &Connection, is_idle: bool, busy: Duration) -> rusqlite::Result<bool> {
         let (pages, copied) = pragma(conn, "PRAGMA wal_checkpoint(NOOP)")?;
-        let due = if is_idle { self.when_idle } else { self.when_busy };
-        if pages - copied < due {
+        let (length, uncopied) = (pages * self.page_bytes, (pages - copied) * self.page_bytes);
+        let due = if is_idle { BYTES_WHEN_IDLE } else { BYTES_WHEN_BUSY };
+        if uncopied < due {
             return Ok(false);
         }
         crashpoint!("sqlite.checkpoint.before");
-        if pages < self.restart.max(self.restart_at) {
+        if length < BYTES_RESTART.max(self.restart_at) {
             pragma(conn, "PRAGMA wal_checkpoint(PASSIVE)")?;
         } else {
             conn.busy_timeout(READER_PATIENCE)?;
             let restarted = pragma(conn, "PRAGMA wal_checkpoint(RESTART)");
             conn.busy_timeout(busy)?;
             restarted?;
-            self.restart_at = pages + self.restart;
+            self.restart_at = length + BYTES_RESTART;
         }
-        if pages < self.restart {
+        if length < BYTES_RESTART {
             self.restart_at = 0;
         }
         crashpoint!("sqlite.checkpoint.after");
