@@ -108,19 +108,19 @@ macro_rules! typed_codec {
     ($($name:ident),* $(,)?) => {
         impl EventBody {
             pub fn event_type(&self) -> &str {
-                match self {
-                    $(EventBody::$name(_) => stringify!($name),)*
-                    EventBody::Runtime(event) => event.name(),
-                    EventBody::Unknown(body) => &body.event_type,
-                }
+                self.known_type().unwrap_or_else(|unknown| &unknown.event_type)
             }
 
             /// The same to keep: no copy where the type is known here.
             pub fn stored_type(&self) -> Cow<'static, str> {
+                self.known_type().map_or_else(|unknown| Cow::Owned(unknown.event_type.clone()), Cow::Borrowed)
+            }
+
+            fn known_type(&self) -> Result<&'static str, &UnknownBody> {
                 match self {
-                    $(EventBody::$name(_) => Cow::Borrowed(stringify!($name)),)*
-                    EventBody::Runtime(event) => Cow::Borrowed(event.name()),
-                    EventBody::Unknown(body) => Cow::Owned(body.event_type.clone()),
+                    $(EventBody::$name(_) => Ok(stringify!($name)),)*
+                    EventBody::Runtime(event) => Ok(event.name()),
+                    EventBody::Unknown(body) => Err(body),
                 }
             }
 
