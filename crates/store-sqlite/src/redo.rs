@@ -1,4 +1,4 @@
-//! The redo redo: what callers were answered for, before the database has it.
+//! The redo file: what callers were answered for, before the database has it.
 //!
 //! A commit of the database writes many pages. A record of the redo file is one write behind the last one and one sync,
 //! mostly into blocks that the file has already. So groups are made durable here, and go into the database later; what the
@@ -9,6 +9,7 @@
 //! overwriting is cheaper than one after growing. Each use of a file has a generation, which stands in its header and in
 //! each record, so that what an earlier use has left is never taken for a record.
 
+mod direct;
 mod frame;
 mod segment;
 #[cfg(test)]

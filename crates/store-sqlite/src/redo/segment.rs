@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use servo_store::{Error, Result};
 
+use super::direct::{BLOCK, Direct, Outcome};
 use super::frame::{ALIGN, FileHeader, FirstBlock, RECORD_HEADER_BYTES, RECORD_MAGIC, RECORDS_AT, RecordHeader};
 use crate::error::{corrupt, no_space, unavailable};
 
@@ -35,6 +36,8 @@ impl From<io::Error> for Failure {
 pub(super) struct Segment {
     pub(super) path: PathBuf,
     pub(super) file: File,
+    /// The same file past the cache, for records. `None` where that is not possible.
+    direct: Option<Direct>,
     sync: bool,
     /// Bytes of the file, with those that no record uses yet.
     length: u64,
@@ -64,7 +67,18 @@ impl Segment {
                 return Err(unavailable(format!("{}: format {format} is not known", path.display())));
             }
         };
-        Ok(Self { path, file, sync, length, header, last: 0, last_at: RECORDS_AT, end: RECORDS_AT })
+        let direct = Direct::open(&path);
+        Ok(Self { path, file, direct, sync, length, header, last: 0, last_at: RECORDS_AT, end: RECORDS_AT })
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn use_cache(&mut self) {
+        self.direct = None;
     }
 
     /// Zero if it was never used.
@@ -138,11 +152,21 @@ impl Segment {
     /// Writes a whole record behind the last one and makes it durable.
     pub(super) fn append(&mut self, lsn: u64, record: &[u8]) -> std::result::Result<(), Failure> {
         let end = self.end + record.len() as u64;
-        self.grow(end)?;
-        self.file.write_all_at(record, self.end)?;
+        self.grow(end.next_multiple_of(BLOCK as u64))?;
+        self.write(record)?;
         self.sync()?;
         (self.last, self.last_at, self.end) = (lsn, self.end, end);
         Ok(())
+    }
+
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        if let Some(direct) = &mut self.direct {
+            match direct.write(record, self.end, &self.file)? {
+                Outcome::Written => return Ok(()),
+                Outcome::Impossible => self.direct = None,
+            }
+        }
+        self.file.write_all_at(record, self.end)
     }
 
     /// Makes the file at least so long, with zeros that are written and not left out: later records then change nothing but

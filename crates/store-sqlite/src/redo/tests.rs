@@ -76,6 +76,24 @@ fn records_of_every_size_are_read_back() {
     }
 }
 
+/// A file system may not let a program past its cache; a folder may come from one that does.
+#[test]
+fn records_past_the_cache_and_through_it_follow_each_other() {
+    // Beside this program: a folder in memory may not have files like these.
+    let dir = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
+    for first in [1, 5, 9] {
+        let (mut redo, records) = Redo::open(dir.path(), 0, true).unwrap();
+        assert_eq!(lsns(&records), (1..first).collect::<Vec<_>>());
+        assert_eq!(redo.segments[0].is_direct(), cfg!(target_os = "linux"));
+        append(&mut redo, first..=first + 1, 3_000);
+        redo.segments.iter_mut().for_each(Segment::use_cache);
+        append(&mut redo, first + 2..=first + 3, 3_000);
+    }
+    let (_, records) = Redo::open(dir.path(), 0, true).unwrap();
+    assert_eq!(records.len(), 12);
+    assert!(records.iter().all(|record| record.body == body(record.lsn, 3_000)));
+}
+
 #[test]
 fn files_are_for_their_owner_and_grow_ahead_of_the_records() {
     let dir = folder();
@@ -239,6 +257,8 @@ fn nothing_is_taken_after_an_error_of_the_disk() {
     let dir = folder();
     let (mut redo, _) = open(&dir, 0);
     append(&mut redo, 1..=1, 10);
+    // Only through the cache, so that there is one descriptor to take away.
+    redo.segments.iter_mut().for_each(Segment::use_cache);
     // The file has room, so this is no error of growing.
     let closed = File::open(dir.path().join(REDO_FILES[0])).unwrap();
     let working = std::mem::replace(&mut redo.segments[0].file, closed);
