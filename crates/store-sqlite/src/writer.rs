@@ -46,12 +46,12 @@ use room::Room;
 use state::State;
 use view::{Place, View};
 
-/// Longest wait for a group to gather. It is also never longer than half of what the last commit took, so that it pays
-/// where syncs are slow and does no harm where they are fast.
+/// Longest wait for a group to gather. It is also never longer than what the last commit took, so that it pays where syncs
+/// are slow and does little harm where they are fast.
 const GATHER_MAX: Duration = Duration::from_micros(300);
 /// A group of so many is not waited for: it shares the price of a sync well enough, and those who are still on their way
 /// run while it is written. With a group of everybody the writer and everybody else would take turns.
-const ENOUGH: usize = 16;
+const ENOUGH: usize = 24;
 
 pub(crate) struct Writer {
     /// Reads the database as it is.
@@ -95,7 +95,7 @@ impl Writer {
                     let took = self.serve(&mut state, jobs);
                     // Whoever waits already and whoever was answered just now: those may make up the next group.
                     let jobs = (answered + self.queue.len()).min(ENOUGH);
-                    gather = Gather { jobs, patience: GATHER_MAX.min(took / 2), other_work_in: None };
+                    gather = Gather { jobs, patience: GATHER_MAX.min(took), other_work_in: None };
                 }
                 Next::Idle => {
                     gather = Gather::default();
