@@ -113,7 +113,7 @@ impl Engine {
         }
         match Box::pin(load_state(store, scope, run_id)).await {
             Ok(state) => {
-                self.inner.cache.weigh(run_id, state.weight_bytes());
+                self.inner.cache.weigh(run_id, &state);
                 *hot = Some(Hot::new(Box::new(state), row.tenant));
                 Ok(true)
             }
@@ -216,7 +216,7 @@ impl Engine {
         let is_invocation = state.entrypoint().is_some();
         // Whoever waits for the run has waited long enough.
         let rests = now_is.is_terminal() || state.visible() == InvocationStatus::Suspended;
-        self.inner.cache.weigh(&order.run_id, state.weight_bytes());
+        self.inner.cache.weigh(&order.run_id, &state);
         *hot = Some(Hot { timer, ..Hot::new(state, tenant.clone()) });
         self.wake_for(&order.run_id, &actions, outcome.recorded > 0, set);
         self.inner.admissions.moved(&tenant, before, now_is);

@@ -57,7 +57,7 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             },
         };
-        self.inner.cache.weigh(run_id, state.weight_bytes());
+        self.inner.cache.weigh(run_id, &state);
         let seen = view(&state);
         *hot = Some(Hot { timer, ..Hot::new(state, row.tenant) });
         Ok(seen)
