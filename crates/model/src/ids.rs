@@ -192,12 +192,9 @@ impl KeyId {
 }
 
 fn time_ordered(prefix: &str, now: crate::Timestamp, random: [u8; 10]) -> String {
-    use fmt::Write as _;
-    let mut text = format!("{prefix}{:012x}", now.as_millis().max(0));
-    for byte in random {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let mut number = [0; 16];
+    number[6..].copy_from_slice(&random);
+    format!("{prefix}{:012x}{:020x}", now.as_millis().max(0), u128::from_be_bytes(number))
 }
 
 impl Name {
@@ -222,6 +219,14 @@ impl TenantId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_that_are_drawn_sort_by_time_and_say_all_digits() {
+        let at = |millis, random| time_ordered("run_", crate::Timestamp::from_millis(millis), random);
+        assert_eq!(at(10, [0, 0, 0, 0, 0, 0, 0, 0, 1, 255]), "run_00000000000a000000000000000001ff");
+        assert_eq!(at(-1, [255; 10]), format!("run_000000000000{}", "f".repeat(20)));
+        assert!(at(1_794_986_631_226, [0; 10]) > at(1_794_986_631_225, [255; 10]));
+    }
 
     #[test]
     fn wildcards_and_controls_are_no_ids() {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
-use servo_model::{EventId, KeyId, RunId, Timestamp};
+use servo_model::{EventId, KeyId, RunId, Timestamp, TraceContext};
 
 #[derive(Debug)]
 pub struct Ids(Mutex<StdRng>);
@@ -48,17 +48,12 @@ impl Ids {
 
     /// A new trace, as W3C writes it.
     pub fn traceparent(&self) -> String {
-        use std::fmt::Write as _;
-        let mut bytes = [0u8; 24];
-        self.with(|rng| rng.fill_bytes(&mut bytes));
-        let mut text = String::from("00-");
-        for (index, byte) in bytes.into_iter().enumerate() {
-            if index == 16 {
-                text.push('-');
-            }
-            let _ = write!(text, "{byte:02x}");
-        }
-        text + "-01"
+        let (mut trace, mut span) = ([0; 16], [0; 8]);
+        self.with(|rng| {
+            rng.fill_bytes(&mut trace);
+            rng.fill_bytes(&mut span);
+        });
+        TraceContext::new(u128::from_be_bytes(trace), u64::from_be_bytes(span), true).traceparent()
     }
 
     /// For secrets: the generator is one that cannot be guessed, seeded by the operating system in production.
