@@ -32,6 +32,7 @@ pub(crate) fn starlark(
     settings.env = vec![(NOTHING_IN_STORE.0.to_owned(), NOTHING_IN_STORE.1.to_owned())];
     settings.children_max = config.children_max;
     settings.egress.allow_hosts.clone_from(&config.egress_allow_hosts);
+    settings.egress.allow_nets.clone_from(&config.egress_allow_nets);
     let clock = clock.clone();
     let now = Arc::new(move || clock.now());
     let starlark = Starlark::new(Parts { settings, lines, secrets: Arc::new(NoSecrets), now });

@@ -70,10 +70,11 @@ impl Functions {
         let (sender_of_news, news) = mpsc::channel(NEWS_WAITING_MAX);
         let sink: Arc<dyn LineSink> = Arc::new(Sink(sender));
         let starlark = crate::code::starlark(&config.serverless, sink.clone(), clock)?;
-        let FunctionsConfig { listen_ip, addresses } = &config.functions;
+        let FunctionsConfig { listen_ip, addresses, .. } = &config.functions;
         let settings = Settings {
             listen_ip: *listen_ip,
             addresses: addresses.iter().map(|(name, address)| (name.clone(), *address)).collect(),
+            push_allow: config.functions.push_allowed(address.ip().is_loopback()),
             ..Settings::default()
         };
         let environment = PASSED_ON.iter().filter_map(|name| {

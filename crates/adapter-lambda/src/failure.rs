@@ -8,6 +8,7 @@ use servo_adapter::{FailureKind, HandlerFailure};
 use servo_model::limits::TEXT_BYTES_MAX;
 use servo_model::operation::ErrorObject;
 
+pub(crate) const ADDRESS: &str = "Runtime.AddressNotAllowed";
 pub(crate) const CONNECTION: &str = "Runtime.ConnectionError";
 pub(crate) const EXIT: &str = "Runtime.ExitError";
 pub(crate) const INVALID_PARAMETER: &str = "InvalidParameterValueException";

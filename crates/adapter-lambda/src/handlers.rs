@@ -49,9 +49,10 @@ impl fmt::Debug for LambdaHandlers {
 
 impl LambdaHandlers {
     pub fn new(parts: Parts) -> Result<Self, Error> {
+        let push = Push::new(parts.settings.push_allow.clone()).map_err(Error::Client)?;
         Ok(Self {
             parts: Arc::new(parts),
-            push: Push::new().map_err(Error::Client)?,
+            push,
             in_process: InProcess::default(),
             hubs: Mutex::default(),
             supervised: Mutex::default(),

@@ -1,14 +1,14 @@
 //! Handlers that are called: a POST of the payload to a URL that speaks Lambda's Invoke.
 //!
-//! One client for all, without retries of its own and without redirects: how often a handler is invoked is decided on the
-//! log.
+//! One client for all, behind the egress guard, as a tenant chooses the URL and reads what it answers. It has no retries of its
+//! own and follows no redirects: how often a handler is invoked is decided on the log.
 
-use std::sync::Once;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, StatusCode, Url};
 use servo_adapter::{HandlerCall, HandlerFailure};
+use servo_egress::{Allowed, Denied, Guard};
 
 use crate::settings::ANSWER_BYTES_MAX;
 use crate::{failure, trace};
@@ -21,30 +21,29 @@ const FUNCTION_ERROR: &str = "x-amz-function-error";
 #[derive(Debug)]
 pub(crate) struct Push {
     client: Client,
+    guard: Guard,
 }
 
 impl Push {
-    pub(crate) fn new() -> reqwest::Result<Self> {
-        static PROVIDER: Once = Once::new();
-        // The client takes its cryptography from the process's default. Somebody else may have set one; theirs is fine.
-        PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
+    pub(crate) fn new(allowed: Allowed) -> reqwest::Result<Self> {
+        let guard = Guard::new(allowed);
+        let client = servo_egress::client(&guard)
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_max_idle_per_host(IDLE_CONNECTIONS_PER_HOST)
-            .user_agent(concat!("servo/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Self { client })
+        Ok(Self { client, guard })
     }
 
     /// Without a timeout: whoever calls has one.
     pub(crate) async fn call(&self, url: &str, call: Box<HandlerCall>) -> Result<String, HandlerFailure> {
         let address = address(url, &call.function);
+        let url = Url::parse(&address).map_err(|error| {
+            HandlerFailure::unreachable(failure::INVALID_PARAMETER, format!("{address} is no address: {error}"))
+        })?;
+        self.guard.check_url(&url).map_err(|denied| not_allowed(&denied))?;
         let headers = headers(&call);
         let durable = call.spec.durable;
-        let request = self.client.post(&address).headers(headers).body(call.payload);
+        let request = self.client.post(url).headers(headers).body(call.payload);
         let mut response = request.send().await.map_err(|error| broken(&address, error))?;
         let status = response.status();
         let function_error = response.headers().get(FUNCTION_ERROR).map(|value| {
@@ -132,21 +131,31 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     headers
 }
 
+/// It does not get better by itself.
+fn not_allowed(denied: &Denied) -> HandlerFailure {
+    HandlerFailure::unreachable(failure::ADDRESS, format!("the function was not called: {denied}"))
+}
+
+/// The causes tell about the network between here and there, which is the operator's: they are logged, and the run says less.
 fn broken(address: &str, error: reqwest::Error) -> HandlerFailure {
-    // The chain of causes says "connection refused" or the like; the outermost only that something failed.
-    let mut message = format!("no answer from {address}");
+    if let Some(denied) = Denied::of(&error) {
+        return not_allowed(denied);
+    }
     let error = error.without_url();
     let nobody_there = error.is_connect();
-    let mut cause: Option<&dyn std::error::Error> = Some(&error);
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
+    let mut causes = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        causes.push_str(": ");
+        causes.push_str(&inner.to_string());
+        cause = inner.source();
     }
+    tracing::warn!(address, causes, "a handler did not answer");
     if nobody_there {
+        let message = format!("no answer from {address}: it cannot be reached");
         return HandlerFailure::unreached(failure::CONNECTION, message);
     }
-    HandlerFailure::crashed(failure::CONNECTION, message)
+    HandlerFailure::crashed(failure::CONNECTION, format!("no answer from {address}: the connection broke"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_adapter::{LineSink, WorkerWatch};
+use servo_egress::Allowed;
 use servo_model::Timestamp;
 use servo_model::function::Place;
 
@@ -48,6 +49,8 @@ pub struct Settings {
     /// Others get a free port of `listen_ip`.
     pub addresses: Vec<(String, SocketAddr)>,
     pub listen_ip: IpAddr,
+    /// Where functions may be called by push, beside the public internet: whoever registers one chooses its address.
+    pub push_allow: Allowed,
     pub functions_max: usize,
     /// Of one function.
     pub addresses_max: usize,
@@ -79,6 +82,7 @@ impl Default for Settings {
         Self {
             addresses: Vec::new(),
             listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            push_allow: Allowed::default(),
             functions_max: 1_000,
             addresses_max: 100,
             processes_max: 64,

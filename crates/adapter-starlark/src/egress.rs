@@ -1,17 +1,11 @@
-//! Where requests of user code may go, and making them.
-//!
-//! Addresses inside the operator's network are denied unless the operator allows them: loopback, private, link-local and
-//! shared ranges, the metadata services of clouds. The check is on the addresses that are connected to, not on names: a name
-//! is resolved once, and every redirect is checked like a first request.
+//! Requests of user code. Where they may go is decided by the egress guard; every redirect is checked like a first request.
 
-mod address;
 mod client;
-mod resolve;
 
 use std::time::Duration;
 
-pub use address::Net;
 pub(crate) use client::Egress;
+pub use servo_egress::Net;
 
 #[derive(Debug, Clone)]
 pub struct EgressSettings {

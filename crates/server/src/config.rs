@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
+use servo_egress::{Allowed, Net};
 use servo_model::{Role, TenantId};
 use servo_runtime::RuntimeConfig;
 use servo_runtime::config::WEIGHT_MAX;
@@ -168,6 +169,8 @@ pub struct ServerlessConfig {
     pub children_max: usize,
     /// Hosts that sandboxed code may call although they are inside this network.
     pub egress_allow_hosts: Vec<String>,
+    /// The same by ranges of addresses, such as `10.1.0.0/16`.
+    pub egress_allow_nets: Vec<Net>,
 }
 
 impl Default for ServerlessConfig {
@@ -179,11 +182,12 @@ impl Default for ServerlessConfig {
             sync_wait_seconds: 900,
             children_max: 64,
             egress_allow_hosts: Vec::new(),
+            egress_allow_nets: Vec::new(),
         }
     }
 }
 
-/// Where workers ask for work.
+/// How handlers of functions are reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FunctionsConfig {
@@ -192,11 +196,34 @@ pub struct FunctionsConfig {
     pub listen_ip: IpAddr,
     /// Fixed addresses, by function; the others get a free port at each start.
     pub addresses: BTreeMap<String, SocketAddr>,
+    /// Hosts that may be called by push although they are inside this network.
+    pub push_allow_hosts: Vec<String>,
+    /// The same by ranges of addresses. Absent means loopback and private ones for a server that listens on loopback, and none
+    /// for others: there, whoever registers functions is somewhere else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push_allow_nets: Option<Vec<Net>>,
+}
+
+impl FunctionsConfig {
+    /// What functions may be called, by a server that listens where only this machine is, or elsewhere.
+    pub fn push_allowed(&self, listens_on_loopback: bool) -> Allowed {
+        let nets = match &self.push_allow_nets {
+            Some(nets) => nets.clone(),
+            None if listens_on_loopback => Net::PRIVATE.to_vec(),
+            None => Vec::new(),
+        };
+        Allowed { hosts: self.push_allow_hosts.clone(), nets }
+    }
 }
 
 impl Default for FunctionsConfig {
     fn default() -> Self {
-        Self { listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST), addresses: BTreeMap::new() }
+        Self {
+            listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            addresses: BTreeMap::new(),
+            push_allow_hosts: Vec::new(),
+            push_allow_nets: None,
+        }
     }
 }
 

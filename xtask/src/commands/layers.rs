@@ -14,9 +14,12 @@ use crate::manifest::Manifest;
 use crate::{process, workspace};
 
 /// Edges inside one layer that the architecture draws.
-const SAME_LAYER_EDGES: [(&str, &str); 3] = [
+const SAME_LAYER_EDGES: [(&str, &str); 5] = [
     ("servo-model", "servo-canon"),
     ("servo-replay", "servo-wire"),
+    // Both call addresses that tenants choose. The guard resolves names, so it cannot be lower.
+    ("servo-adapter-lambda", "servo-egress"),
+    ("servo-adapter-starlark", "servo-egress"),
     // The test kit is the embedded engine with another clock and faults in between.
     ("servo-sdk-testkit", "servo-embedded"),
 ];

@@ -8,11 +8,13 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, Uri};
 use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers as _};
+use servo_adapter_lambda::Settings;
+use servo_egress::Allowed;
 use servo_model::function::Reach;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
-use crate::support::{Answer, call, fixture, kind, message, soon, spawn};
+use crate::support::{Answer, call, fixture, fixture_with, kind, message, soon, spawn};
 
 type Seen = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
 
@@ -135,7 +137,7 @@ async fn nobody_there_and_nobody_answering_are_different() {
     drop(closed);
     let refused = soon(fixture.handlers.call(Box::new(push(address, "200 - x")))).await;
     assert_eq!(kind(&refused), "Runtime.ConnectionError");
-    assert!(message(&refused).contains("refused"), "{refused:?}");
+    assert!(message(&refused).ends_with("cannot be reached"), "the causes are in the log: {refused:?}");
     assert_eq!(refused.unwrap_err().kind, FailureKind::Unreached);
     let unknown = call(Reach::Push { url: "http://handler.invalid".to_owned() }, "r1", "200 - x");
     let unknown = soon(fixture.handlers.call(Box::new(unknown))).await;
@@ -143,6 +145,31 @@ async fn nobody_there_and_nobody_answering_are_different() {
         (kind(&unknown), unknown.as_ref().unwrap_err().kind),
         ("Runtime.ConnectionError", FailureKind::Unreached)
     );
+}
+
+/// S7: whoever registers a function chooses its address and reads the answer, so addresses inside are the operator's to allow.
+#[tokio::test]
+async fn inner_addresses_are_not_called_unless_the_operator_allows_them() {
+    let (address, seen) = server().await;
+    let port = address.port();
+    let reached = async |fixture: &crate::support::Fixture, url: String| -> Answer {
+        soon(fixture.handlers.call(Box::new(call(Reach::Push { url }, "r1", "200 - fine")))).await
+    };
+    let guarded = fixture_with(Settings::default());
+    for host in ["127.0.0.1", "localhost", "0x7f000001", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
+        let refused = reached(&guarded, format!("http://{host}:{port}/x/invocations")).await.unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Unreachable, "{host}: {refused:?}");
+        assert_eq!(refused.error.error_type.as_deref(), Some("Runtime.AddressNotAllowed"));
+        let said = refused.error.error_message.unwrap();
+        assert!(said.contains("ask the operator"), "{said}");
+        assert!(host != "localhost" || said.contains("localhost") && !said.contains("127.0.0.1"), "{said}");
+    }
+    assert!(seen.lock().unwrap().is_empty());
+    let push_allow = Allowed { hosts: vec!["localhost".to_owned()], ..Allowed::default() };
+    let by_name = fixture_with(Settings { push_allow, ..Settings::default() });
+    assert!(reached(&by_name, format!("http://localhost:{port}")).await.is_ok());
+    assert!(reached(&by_name, format!("http://127.0.0.1:{port}")).await.is_err());
+    assert_eq!(seen.lock().unwrap().len(), 1);
 }
 
 /// DX-093: what stands before a handler that is down answers in its place; the handler's own errors are its own.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::{Client, Response};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _, Reply};
 use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Parts, Settings, WorkerView, WorkerWatch};
+use servo_egress::Allowed;
 use servo_model::contract::RuntimeEvent;
 use servo_model::function::{FunctionSpec, Place, Reach};
 use servo_model::{RunId, TenantId, Timestamp};
@@ -62,8 +63,10 @@ pub(crate) struct Fixture {
     pub(crate) client: Client,
 }
 
+/// The handlers of tests are on this machine.
 pub(crate) fn fixture() -> Fixture {
-    fixture_with(Settings::default())
+    let push_allow = Allowed { nets: vec!["127.0.0.0/8".parse().unwrap()], ..Allowed::default() };
+    fixture_with(Settings { push_allow, ..Settings::default() })
 }
 
 pub(crate) fn fixture_with(settings: Settings) -> Fixture {

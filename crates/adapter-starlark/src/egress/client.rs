@@ -1,14 +1,11 @@
 //! Requests with limits on everything: scheme, headers, sizes, time, redirects.
 
-use std::error::Error as _;
-use std::net::IpAddr;
-use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, StatusCode, Url};
+use servo_egress::{Allowed, Denied, Guard};
 
-use super::resolve::{Denied, Guard};
 use super::{EgressSettings, NoResponse, Response};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +22,7 @@ const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 pub(crate) struct Egress {
     client: Client,
     guard: Guard,
-    settings: Arc<EgressSettings>,
+    settings: EgressSettings,
 }
 
 /// A name, a value, and whether the value holds a secret.
@@ -33,20 +30,8 @@ pub(crate) type Header = (String, String, bool);
 
 impl Egress {
     pub(crate) fn new(settings: EgressSettings) -> reqwest::Result<Self> {
-        static PROVIDER: Once = Once::new();
-        // The client takes its cryptography from the process's default. Somebody else may have set one; theirs is fine.
-        PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-        let settings = Arc::new(settings);
-        let guard = Guard::new(settings.clone());
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            // A proxy of the environment would make the connections instead, past the guard.
-            .no_proxy()
-            .dns_resolver(Arc::new(guard.clone()))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("servo/", env!("CARGO_PKG_VERSION")))
-            .build()?;
+        let guard = Guard::new(Allowed { hosts: settings.allow_hosts.clone(), nets: settings.allow_nets.clone() });
+        let client = servo_egress::client(&guard).connect_timeout(CONNECT_TIMEOUT).build()?;
         Ok(Self { client, guard, settings })
     }
 
@@ -85,7 +70,7 @@ impl Egress {
         mut body: Vec<u8>,
     ) -> Result<Response, NoResponse> {
         for _ in 0..=self.settings.redirects_max {
-            self.check_literal(&url)?;
+            self.guard.check_url(&url).map_err(|denied| NoResponse::denied(denied.to_string()))?;
             let sent: HeaderMap = headers.iter().cloned().collect();
             let request = self.client.request(method.clone(), url.clone()).headers(sent).body(body.clone());
             let response = request.send().await.map_err(|error| failed(&url, &error))?;
@@ -105,16 +90,6 @@ impl Egress {
             url = next;
         }
         Err(NoResponse::denied(format!("more than {} redirects", self.settings.redirects_max)))
-    }
-
-    /// Addresses that are written out are not resolved, so the guard must look here.
-    fn check_literal(&self, url: &Url) -> Result<(), NoResponse> {
-        let host = url.host_str().unwrap_or_default();
-        let literal: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-        match literal {
-            Some(address) => self.guard.check(host, address).map_err(|denied| NoResponse::denied(denied.to_string())),
-            None => Ok(()),
-        }
     }
 
     async fn read(&self, url: &Url, mut response: reqwest::Response) -> Result<Response, NoResponse> {
@@ -173,12 +148,8 @@ fn redirect(response: &reqwest::Response) -> Option<String> {
 
 /// What the guard said, if it was the guard; else a short reason that tells nothing about our network.
 fn failed(url: &Url, error: &reqwest::Error) -> NoResponse {
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        if let Some(denied) = inner.downcast_ref::<Denied>() {
-            return NoResponse::denied(denied.to_string());
-        }
-        cause = inner.source();
+    if let Some(denied) = Denied::of(error) {
+        return NoResponse::denied(denied.to_string());
     }
     let what = if error.is_connect() {
         "cannot be reached"

@@ -167,6 +167,8 @@ async fn inner_addresses_are_not_reached() {
     assert_eq!((v4.seen(), v6.seen()), (Vec::new(), Vec::new()));
     let failure = world.failure(GET, &json!(format!("http://localhost:{port}/")).to_string()).await;
     assert!(failure.message.contains("not part of the public internet"), "{failure:?}");
+    // Where a name leads is nobody's business outside.
+    assert!(failure.message.contains("localhost") && !failure.message.contains("127.0.0.1"), "{failure:?}");
 }
 
 #[tokio::test]

@@ -70,6 +70,16 @@ fn errors_name_the_key_and_what_is_allowed() {
         ("[runtime.retention]\nfinished_runs_days = \"x\"", &[], "runtime.retention.finished_runs_days"),
         ("[server]\nbind = \"0.0.0.0:8700\"", &[], "add [[auth.keys]]"),
         ("plan_sources = [\"ftp://x/\"]", &[], "plan_sources.0"),
+        (
+            "[serverless]\negress_allow_nets = [\"10.1\"]",
+            &[],
+            "serverless.egress_allow_nets[0]: \"10.1\" is no range of addresses; write it as 10.0.0.0/8",
+        ),
+        (
+            "[functions]\npush_allow_nets = [\"10.0.0.0/33\"]",
+            &[],
+            "functions.push_allow_nets[0]: \"10.0.0.0/33\" is no range",
+        ),
         ("no toml", &[], "line 1"),
         ("", &[("SERVO__SERVER__PORT", "1")], "port"),
         ("", &[("SERVO__SERVER__BIND__X", "1")], "server.bind"),
@@ -85,6 +95,22 @@ fn errors_name_the_key_and_what_is_allowed() {
         let error = load(text, variables).unwrap_err().to_string();
         assert!(error.contains(wanted), "{text} {variables:?} gave: {error}");
     }
+}
+
+/// What is inside may be called by push where everybody is on this machine, or where the operator says so.
+#[test]
+fn functions_inside_are_called_from_loopback_or_when_allowed() {
+    let allows = |text: &str, loopback: bool, address: &str| {
+        let allowed = load(text, &[]).unwrap().functions.push_allowed(loopback);
+        allowed.nets.iter().any(|net| net.contains(address.parse().unwrap()))
+    };
+    for address in ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.1", "172.16.0.1", "fd12::1"] {
+        assert!(allows("", true, address) && !allows("", false, address), "{address}");
+    }
+    assert!(!allows("", true, "169.254.169.254"));
+    let some = "[functions]\npush_allow_nets = [\"10.1.0.0/16\"]";
+    assert!(allows(some, false, "10.1.2.3") && !allows(some, false, "10.2.0.1") && !allows(some, true, "127.0.0.1"));
+    assert!(!allows("[functions]\npush_allow_nets = []", true, "127.0.0.1"));
 }
 
 #[test]

@@ -15,6 +15,25 @@ pub struct Net {
 }
 
 impl Net {
+    const fn v4(octets: [u8; 4], bits: u8) -> Self {
+        let [a, b, c, d] = octets;
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+    }
+
+    const fn v6(first: u16, last: u16, bits: u8) -> Self {
+        Self { address: IpAddr::V6(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, last)), bits }
+    }
+
+    /// Loopback and private use. Link-local is not among them: that is where clouds keep their metadata.
+    pub const PRIVATE: [Self; 6] = [
+        Self::v4([127, 0, 0, 0], 8),
+        Self::v4([10, 0, 0, 0], 8),
+        Self::v4([172, 16, 0, 0], 12),
+        Self::v4([192, 168, 0, 0], 16),
+        Self::v6(0, 1, 128),
+        Self::v6(0xfc00, 0, 7),
+    ];
+
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(net), IpAddr::V4(address)) => {
@@ -197,6 +216,8 @@ mod tests {
         assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
         assert_eq!(serde_json::to_string(&net).unwrap(), "\"10.0.0.0/8\"");
         assert_eq!(serde_json::from_str::<Net>("\"10.0.0.0/8\"").unwrap(), net);
+        let private = Net::PRIVATE.map(|net| net.to_string());
+        assert_eq!(private, ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"]);
         for wrong in ["", "10.0.0.0/33", "::/129", "host/8", "10.0.0.0/-1"] {
             assert!(wrong.parse::<Net>().is_err(), "{wrong}");
         }
