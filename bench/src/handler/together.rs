@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             plan_sources: PlanSources::new(&[], 1 << 20)?,
             host: Arc::new(servo_server::host::NoHost),
             loopback: true,
+            dev: false,
             config,
             shutdown: Shutdown::default(),
         });

@@ -78,7 +78,7 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
         Some(clock) => Arc::new(clock.clone()),
         None => Arc::new(SystemClock),
     };
-    let start = Start { config, announcement, clock, people: Some(held) };
+    let start = Start { config, announcement, clock, people: Some(held), dev: true };
     start::run(start, async |server: Begun<'_>| {
         let Begun { runtime, handlers, serverless, tasks } = server;
         let refused = |error| crate::stores::refused("the store", error);

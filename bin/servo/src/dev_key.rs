@@ -1,5 +1,5 @@
 //! The key that `servo dev` gives itself, so that clients can be tried with one: kept beside the data, readable by its
-//! owner only, and used again after a restart.
+//! owner only, and used again after a restart. No other server takes it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use servo_cli::{Failure, exit};
 use servo_model::{AuditEntry, AuditOutcome, Role, SecurityContext, TenantId};
 use servo_runtime::Runtime;
-use servo_server::identity::{NewKey, StoredKeys};
+use servo_server::identity::{DEV_KEY_NAME, NewKey, StoredKeys};
 
 pub(crate) const FILE: &str = "dev.key";
 
@@ -26,6 +26,7 @@ pub(crate) async fn ensure(runtime: &Runtime, folder: &Path) -> Result<DevKey, F
     let refused = |error| crate::stores::refused("the store", error);
     let engine = runtime.engine();
     let (keys, _) = StoredKeys::new(engine.store().clone()).await.map_err(refused)?;
+    let keys = keys.with_dev_key();
     let now = engine.clock().now();
     if let Ok(kept) = fs::read_to_string(&file)
         && keys.is_live(kept.trim(), now).await.map_err(refused)?
@@ -35,7 +36,7 @@ pub(crate) async fn ensure(runtime: &Runtime, folder: &Path) -> Result<DevKey, F
     let maker = SecurityContext::development(engine.ids().event_id(now).to_string());
     let new = NewKey {
         tenant: TenantId::default_tenant(),
-        name: "servo dev".to_owned(),
+        name: DEV_KEY_NAME.to_owned(),
         roles: vec![Role::Admin],
         created_by: maker.subject.clone(),
         expires_at: None,

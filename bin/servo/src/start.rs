@@ -13,7 +13,8 @@ use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
 use servo_entrypoint::RestRuntime;
 use servo_otlp::Otlp;
-use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SpanSink, SystemClock, Tasks};
+use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SpanSink, SystemClock, Tasks, Types};
+use servo_server::auth::Auth;
 use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
@@ -37,8 +38,15 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) async fn server(args: ServerArgs) -> Result<u8, Failure> {
     let config = config::load(Some(&args.config))?;
     log::install(&args.log, &config.log)?;
+    if matches!(config.auth(), Auth::Development) {
+        tracing::warn!(
+            "nobody needs a key: whoever reaches {} from this machine is platform-admin, and so is the world through a proxy or \
+             a tunnel that ends here; add [[auth.keys]] (name, tenant, roles, sha256) to the configuration",
+            config.server.bind
+        );
+    }
     let announcement = if args.ready_json { Announcement::Json { ephemeral: false } } else { Announcement::Log };
-    let start = Start { config, announcement, clock: Arc::new(SystemClock), people: None };
+    let start = Start { config, announcement, clock: Arc::new(SystemClock), people: None, dev: false };
     run(start, async |_| Ok(None)).await
 }
 
@@ -50,6 +58,8 @@ pub(crate) struct Start {
     pub(crate) clock: Arc<dyn Clock>,
     /// Somebody watches: they are told on stderr what a log would have, and what waits for the announcement goes out after it.
     pub(crate) people: Option<Held>,
+    /// Whether this is `servo dev`.
+    pub(crate) dev: bool,
 }
 
 /// A server that answers, before it is announced.
@@ -65,7 +75,7 @@ pub(crate) async fn run(
     start: Start,
     begun: impl AsyncFnOnce(Begun<'_>) -> Result<Option<DevKey>, Failure>,
 ) -> Result<u8, Failure> {
-    let Start { config, announcement, clock, people } = start;
+    let Start { config, announcement, clock, people, dev } = start;
     let watched = people.is_some();
     let mut signals = Signals::new()?;
     let listener = bind(config.server.bind).await?;
@@ -88,6 +98,7 @@ pub(crate) async fn run(
         bus,
         adapters: adapters(&config.engines),
         handlers: Arc::new(AllHandlers { lambda: functions.handlers.clone(), starlark: functions.starlark.clone() }),
+        types: Types::published(),
         spans: telemetry.clone().map(|spans| spans as Arc<dyn SpanSink>),
         config: runtime_config,
     };
@@ -108,6 +119,7 @@ pub(crate) async fn run(
         plan_sources: config.plan_sources().map_err(|error| Failure::usage(error.to_string()))?,
         host: Arc::new(Host(handlers.clone())),
         loopback: address.ip().is_loopback(),
+        dev,
         config: config.server.clone(),
         shutdown: shutdown.clone(),
     })

@@ -168,7 +168,7 @@ export async function page({ place, signal }) {
               rows: items,
               key: (row) => row.id,
               href: (row) => to(["invocations", row.id]),
-              chosen: may("runs:retry") ? chosen : null,
+              chosen: may("runs:control") ? chosen : null,
               onChoose: draw,
               columns: [
                 { head: "Status", class: "fit", cell: (row) => badge(row.status) },

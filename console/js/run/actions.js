@@ -49,14 +49,14 @@ export function buttons(record, model, refresh) {
   put("retry", "Retry", "retry", "runs:retry", { kind: "primary" });
   // A timer or a message resumes by itself; only what a person stopped needs one.
   if (record.status === "suspended" && record.blocked_by?.some((by) => by.cause === "operator"))
-    put("resume", "Resume", "play", "runs:retry", { kind: "primary" });
+    put("resume", "Resume", "play", "runs:control", { kind: "primary" });
   if (workflow)
-    put("suspend", "Suspend", "pause", "runs:retry", {
+    put("suspend", "Suspend", "pause", "runs:control", {
       question: "It stops at the next operation and holds nothing until somebody resumes it.",
     });
   if (workflow && may("runs:trigger") && ["queued", "running", "suspended"].includes(record.status))
     out.push(button("Signal", () => signal(record, "", refresh), { glyph: "send", id: "do-signal" }));
-  put("replay", "Replay", "replay", "runs:retry", {
+  put("replay", "Replay", "replay", "runs:trigger", {
     question: "A new invocation starts with the same input. This one stays as it is.",
   });
   put("cancel", "Cancel", "stop", "runs:cancel", {
@@ -76,8 +76,9 @@ function runButtons(record, refresh) {
     toast(`${type.toLowerCase().replace("_", " ")}: accepted`);
     refresh();
   };
+  const needs = { RETRY_RUN: "runs:retry", CANCEL: "runs:cancel" };
   const put = (type, verb, glyph, on, kind = "") =>
-    on && may("runs:retry")
+    on && may(needs[type] ?? "runs:control")
       ? button(verb, () => ask(`${verb} this run?`, { verb, danger: kind === "danger", act: () => send(type) }), {
           glyph,
           kind,

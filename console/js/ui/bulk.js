@@ -3,6 +3,7 @@
 import { post, REST } from "../core/api.js";
 import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
+import { may } from "../core/session.js";
 import { ask } from "./dialog.js";
 import { button } from "./parts.js";
 import { toast } from "./toast.js";
@@ -42,10 +43,10 @@ export function tellOutcome(verb, { done, refused, reason }) {
 }
 
 const ACTIONS = [
-  { action: "retry", verb: "Retry", glyph: "retry" },
-  { action: "resume", verb: "Resume", glyph: "play" },
-  { action: "suspend", verb: "Suspend", glyph: "pause" },
-  { action: "cancel", verb: "Cancel", glyph: "stop", danger: true },
+  { action: "retry", verb: "Retry", glyph: "retry", needs: "runs:retry" },
+  { action: "resume", verb: "Resume", glyph: "play", needs: "runs:control" },
+  { action: "suspend", verb: "Suspend", glyph: "pause", needs: "runs:control" },
+  { action: "cancel", verb: "Cancel", glyph: "stop", needs: "runs:cancel", danger: true },
 ];
 
 export function bulkBar({ ids, filter, done }) {
@@ -53,7 +54,7 @@ export function bulkBar({ ids, filter, done }) {
     "div.bulk",
     { role: "group", "aria-label": "What to do with the chosen ones" },
     h("strong", `${plural(ids.length, "invocation")} chosen`),
-    ACTIONS.map(({ action, verb, glyph, danger }) =>
+    ACTIONS.filter(({ needs }) => may(needs)).map(({ action, verb, glyph, danger }) =>
       button(
         verb,
         () =>
@@ -78,7 +79,7 @@ function everything(filter, done) {
   const chosen = h(
     "select",
     { id: "bulk-action" },
-    ACTIONS.map(({ action, verb }) => h("option", { value: action }, verb)),
+    ACTIONS.filter(({ needs }) => may(needs)).map(({ action, verb }) => h("option", { value: action }, verb)),
   );
   const field = { name: "action", read: () => chosen.value, element: h("label.field", h("span.label", "Action"), chosen) };
   ask("All that match the filter", {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, TenantId};
 use servo_runtime::executions::Resolved;
-use servo_runtime::{Bus, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks};
+use servo_runtime::{Bus, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks, Types};
 use servo_sdk::{Handler, Options};
 use servo_store::Store;
 
@@ -141,6 +141,7 @@ impl Builder {
             adapters: Vec::new(),
             handlers: host.clone(),
             spans: None,
+            types: Types::published(),
             config,
         };
         let runtime = Runtime::start(parts).await.map_err(|error| Error::store(&place, error))?;

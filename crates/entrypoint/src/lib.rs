@@ -18,7 +18,7 @@ pub mod status;
 pub mod types;
 pub mod validate;
 
-pub use runtime::{RestRuntime, ServerlessRuntime, TimelineTail};
+pub use runtime::{Created, RestRuntime, ServerlessRuntime, TimelineTail};
 pub use schemas::Types;
 pub use types::*;
 pub use validate::{CompiledEntrypoint, Validated, Validation};

@@ -3,6 +3,8 @@
 //! Whoever implements them authorises every call by its context. Methods for schedules, triggers, tenant policies and usage join
 //! the trait together with the parts that do their work.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::Value;
 use servo_model::SecurityContext;
@@ -12,6 +14,11 @@ use crate::types::{
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
     InvocationSignal, InvocationStatus, InvocationTimelineEvent, Page, PageQuery, RuntimeErrorPayload, StatusCount,
 };
+
+/// Hears that a start has made its run: its caller may still be waiting for the run's end by then, or be gone.
+pub trait Created: Send + Sync {
+    fn created(&self, invocation_id: &str);
+}
 
 /// The published interface. Entrypoints are named by their address, and travel with it.
 #[async_trait]
@@ -30,6 +37,7 @@ pub trait ServerlessRuntime: Send + Sync {
         entrypoint: Entrypoint,
     ) -> Result<(), RuntimeErrorPayload>;
 
+    /// All that the caller sees; only a filter with a limit or a cursor gives a page.
     async fn list_entrypoints(
         &self,
         ctx: &SecurityContext,
@@ -85,6 +93,7 @@ pub trait ServerlessRuntime: Send + Sync {
         action: InvocationControlAction,
     ) -> Result<InvocationRecord, RuntimeErrorPayload>;
 
+    /// As `list_entrypoints`. What begins meanwhile need not be among them.
     async fn list_invocations(
         &self,
         ctx: &SecurityContext,
@@ -115,15 +124,24 @@ pub trait RestRuntime: ServerlessRuntime {
         document: Value,
     ) -> Result<Entrypoint, RuntimeErrorPayload>;
 
-    async fn update_document(
+    /// A registration is named by its opaque id (`ep_…`). The platform finds those of every tenant so.
+    async fn get_registration(&self, ctx: &SecurityContext, id: &str) -> Result<Entrypoint, RuntimeErrorPayload>;
+
+    async fn update_registration(
         &self,
         ctx: &SecurityContext,
-        entrypoint_id: &EntrypointId,
+        id: &str,
         document: Value,
     ) -> Result<Entrypoint, RuntimeErrorPayload>;
 
-    /// The address of a registration (`ep_…`), if the caller may see it.
-    async fn resolve_registration(&self, ctx: &SecurityContext, id: &str) -> Result<EntrypointId, RuntimeErrorPayload>;
+    async fn update_registration_status(
+        &self,
+        ctx: &SecurityContext,
+        id: &str,
+        action: EntrypointStatusAction,
+    ) -> Result<Entrypoint, RuntimeErrorPayload>;
+
+    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Result<(), RuntimeErrorPayload>;
 
     async fn page_entrypoints(
         &self,
@@ -166,6 +184,14 @@ pub trait RestRuntime: ServerlessRuntime {
     ) -> Result<InvocationRecord, RuntimeErrorPayload>;
 
     /// One outcome per run, in the order of the filter. A run that refuses does not stop the others.
+    /// As `start_invocation`, with somebody who hears of the run as soon as it is there.
+    async fn start_heard(
+        &self,
+        ctx: &SecurityContext,
+        request: InvocationRequest,
+        heard: Arc<dyn Created>,
+    ) -> Result<InvocationResult, RuntimeErrorPayload>;
+
     async fn bulk_control(
         &self,
         ctx: &SecurityContext,

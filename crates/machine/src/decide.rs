@@ -42,11 +42,13 @@ pub fn decide(
         Command::Tick => tick::decide(state, now),
         Command::Terminate { by, reason } => terminate::decide(state, by, reason)?,
     };
+    // What comes due with it counts as well.
+    if let Some(execution) = state.execution.as_deref().filter(|_| !checkpoints(command)) {
+        execution::settle::settle(state, execution, &mut decision, now);
+    }
     limit::enforce(state, command, policy, &mut decision)?;
-    match state.execution.as_deref() {
-        Some(_) if checkpoints(command) => {}
-        Some(execution) => execution::settle::settle(state, execution, &mut decision, now),
-        None => wake_due(state, &mut decision, now),
+    if state.execution.is_none() {
+        wake_due(state, &mut decision, now);
     }
     Ok(decision)
 }

@@ -9,7 +9,7 @@ use servo_model::{RunState, RunStatus};
 use crate::cancel::release;
 use crate::command::{Command, Policy};
 use crate::decision::Decision;
-use crate::execution::end;
+use crate::execution::{ExecutionCommand, end};
 use crate::refusal::Refusal;
 
 pub(crate) fn enforce(
@@ -22,17 +22,27 @@ pub(crate) fn enforce(
     if decision.facts.is_empty() || after <= policy.events_per_run_max.saturating_sub(EVENTS_RESERVED) {
         return Ok(());
     }
-    let steps = matches!(
-        command,
-        Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. } | Command::Execution(_)
-    );
+    let steps = match command {
+        Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. } => true,
+        Command::Execution(command) => !matches!(**command, ExecutionCommand::Compensated { .. }),
+        // What comes due at once may be more than there is room for.
+        Command::Tick => state.execution.is_some() && state.status == RunStatus::Running,
+        _ => false,
+    };
     let ends = decision.facts.iter().any(|fact| {
         matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
     });
-    // A failure may skip more steps than there is room for. One begin a round and one drain timeout a pause are few
-    // enough for the reserve, and refused they would come back for ever.
-    let comes_back = matches!(command, Command::Begin | Command::Tick);
-    if (ends && (!steps || after <= policy.events_per_run_max)) || comes_back {
+    // A failure may skip more steps than there is room for.
+    let fits = after + follows(state, decision) <= policy.events_per_run_max;
+    // One begin a round, one drain timeout a pause, and how undoing went or that nobody does it, are few enough for the
+    // reserve. Refused they would come back for ever, or the run would be undone for ever.
+    let comes_back = match command {
+        Command::Begin => true,
+        Command::Tick => !steps,
+        Command::Execution(command) => matches!(**command, ExecutionCommand::Compensated { .. }),
+        _ => false,
+    };
+    if (ends && (!steps || fits)) || comes_back {
         return Ok(());
     }
     let refusal = Refusal::EventLimit(policy.events_per_run_max);
@@ -59,4 +69,14 @@ pub(crate) fn enforce(
     // What the command asked for was not done: the caller must not take its step for started or finished.
     decision.refusal = Some(refusal);
     Ok(())
+}
+
+/// Events that come after the end which was decided: how undoing went, and that the run is given up.
+fn follows(state: &RunState, decision: &Decision) -> u64 {
+    let is = |wanted: fn(&EventBody) -> bool| decision.facts.iter().any(|fact| wanted(&fact.body));
+    match state.entrypoint() {
+        Some(_) if is(|body| matches!(body, EventBody::CompensationStarted(_))) => 2,
+        Some(_) if is(|body| matches!(body, EventBody::RunFailed(_))) => 1,
+        _ => 0,
+    }
 }

@@ -3,7 +3,7 @@
 //! A run that has ended accepts nothing but a retry, and records nothing: its log is closed.
 
 use servo_model::event::{EventBody, SignalAccepted, SignalRejected};
-use servo_model::limits::{REJECTED_SIGNALS_PER_RUN_MAX, SIGNALS_PER_RUN_MAX, clip};
+use servo_model::limits::{CONTROLLED_SIGNALS_PER_RUN_MAX, REJECTED_SIGNALS_PER_RUN_MAX, SIGNALS_PER_RUN_MAX, clip};
 use servo_model::{RunState, RunStatus, Timestamp};
 
 use crate::command::{Policy, Signal, SignalKind};
@@ -25,8 +25,8 @@ pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Ti
     let mut effect = Decision::default();
     let outcome = match &signal.denied {
         Some(reason) => Err(Refusal::Denied(reason.clone())),
-        None if state.signals_accepted >= SIGNALS_PER_RUN_MAX => {
-            return Err(Refusal::SignalLimit(SIGNALS_PER_RUN_MAX));
+        None if state.signals_accepted >= accepted_max(&signal.kind) => {
+            return Err(Refusal::SignalLimit(accepted_max(&signal.kind)));
         }
         None => apply(state, signal, policy, now, &mut effect),
     };
@@ -49,6 +49,15 @@ pub(crate) fn decide(state: &RunState, signal: &Signal, policy: &Policy, now: Ti
         Err(refusal) if state.status.is_terminal() => Err(refusal),
         Err(refusal) if state.signals_rejected >= REJECTED_SIGNALS_PER_RUN_MAX => Err(refusal),
         Err(refusal) => Ok(rejected(state, signal, refusal)),
+    }
+}
+
+/// A cancellation ends the run, so there is one of it at most.
+fn accepted_max(kind: &SignalKind) -> u32 {
+    match kind {
+        SignalKind::Message { .. } => SIGNALS_PER_RUN_MAX,
+        SignalKind::Cancel => u32::MAX,
+        _ => CONTROLLED_SIGNALS_PER_RUN_MAX,
     }
 }
 

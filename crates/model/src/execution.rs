@@ -265,6 +265,11 @@ impl Execution {
         due.map(|(_, kind, number)| (*kind, &self.operations[*number as usize]))
     }
 
+    /// The earliest time of an open operation.
+    pub fn earliest_due(&self) -> Option<Timestamp> {
+        self.due.iter().map(|(at, _, _)| *at).next()
+    }
+
     /// The next time after `now` at which something happens by itself.
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let operation = self.due.iter().map(|(at, _, _)| *at).find(|at| *at > now);

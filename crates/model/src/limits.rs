@@ -30,8 +30,12 @@ pub const PAGE_SIZE_MAX: u32 = 1_000;
 pub const PAGE_SIZE_DEFAULT: u32 = 100;
 /// Deepest JSON that is read from outside.
 pub const JSON_DEPTH_MAX: usize = 64;
-/// Accepted signals. Their ids are remembered for the life of the run so that a repeated signal changes nothing.
+/// Accepted signals, after which a run takes no more messages. Their ids are remembered for the life of the run so that a
+/// repeated signal changes nothing.
 pub const SIGNALS_PER_RUN_MAX: u32 = 10_000;
+/// Accepted signals, after which a run is not controlled any more, but for its cancellation: messages never use up what those
+/// who operate it need.
+pub const CONTROLLED_SIGNALS_PER_RUN_MAX: u32 = 2 * SIGNALS_PER_RUN_MAX;
 /// Rejected signals that are recorded; further ones are answered in the same way and leave no trace. Apart from the
 /// accepted ones: somebody who may send nothing must not use up what those who may have.
 pub const REJECTED_SIGNALS_PER_RUN_MAX: u32 = 1_000;
@@ -43,8 +47,8 @@ pub const VERSIONS_PER_FUNCTION_MAX: u64 = 10_000;
 pub const ALIASES_PER_FUNCTION_MAX: usize = 1_000;
 /// Longest GTS address of an entrypoint.
 pub const ENTRYPOINT_ADDRESS_CHARS_MAX: usize = 1_024;
-/// What an entrypoint is registered with.
-pub const ENTRYPOINT_DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
+/// What an entrypoint is kept as: the largest definition that may be sent (1 MiB), and the defaults that are added to it.
+pub const ENTRYPOINT_DOCUMENT_BYTES_MAX: usize = 1024 * 1024 + 16 * 1024;
 pub const TAGS_PER_ENTRYPOINT_MAX: usize = 64;
 /// Comparisons, values and connectives in one filter of runs.
 pub const RUN_FILTER_TERMS_MAX: usize = 500;

@@ -11,11 +11,11 @@ use crate::{TenantId, TraceContext};
 pub enum Role {
     /// Reads everything of its tenant but payloads.
     Viewer,
-    /// Starts, controls and signals runs.
+    /// Starts, holds, goes on with, cancels and signals runs.
     Operator,
     /// Registers functions and entrypoints.
     Developer,
-    /// Everything inside the tenant: keys, imports, deletions.
+    /// Everything inside the tenant: keys, retries, imports, deletions.
     Admin,
     /// Commands the runtime, backs up the store, redrives dead letters.
     PlatformAdmin,
@@ -51,7 +51,9 @@ pub enum Permission {
     PayloadsRead,
     RunsTrigger,
     RunsCancel,
-    /// Also replay, resume, suspend, and retrying or skipping a step.
+    /// Suspend, resume, approve, and skip a step: a run that is under way is held, or goes on.
+    RunsControl,
+    /// Retry a run that has ended, or a step of it: what was done is done once more.
     RunsRetry,
     /// Delete, import and end by force.
     RunsManage,
@@ -62,7 +64,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    pub const ALL: [Permission; 12] = [
+    pub const ALL: [Permission; 13] = [
         Permission::DefinitionsRead,
         Permission::DefinitionsDeploy,
         Permission::DefinitionsDelete,
@@ -70,6 +72,7 @@ impl Permission {
         Permission::PayloadsRead,
         Permission::RunsTrigger,
         Permission::RunsCancel,
+        Permission::RunsControl,
         Permission::RunsRetry,
         Permission::RunsManage,
         Permission::KeysManage,
@@ -77,15 +80,19 @@ impl Permission {
         Permission::Platform,
     ];
 
-    /// The lowest role that has it.
+    /// The lowest role that has it. ADR 28 says where this follows the seed and where it adds to it.
     pub fn role(self) -> Role {
         match self {
             Permission::DefinitionsRead | Permission::RunsRead => Role::Viewer,
-            Permission::PayloadsRead | Permission::RunsTrigger | Permission::RunsCancel | Permission::RunsRetry => {
+            Permission::PayloadsRead | Permission::RunsTrigger | Permission::RunsCancel | Permission::RunsControl => {
                 Role::Operator
             }
-            Permission::DefinitionsDeploy | Permission::DefinitionsDelete => Role::Developer,
-            Permission::RunsManage | Permission::KeysManage | Permission::AuditRead => Role::Admin,
+            Permission::DefinitionsDeploy => Role::Developer,
+            Permission::DefinitionsDelete
+            | Permission::RunsRetry
+            | Permission::RunsManage
+            | Permission::KeysManage
+            | Permission::AuditRead => Role::Admin,
             Permission::Platform => Role::PlatformAdmin,
         }
     }
@@ -99,6 +106,7 @@ impl Permission {
             Permission::PayloadsRead => "payloads:read",
             Permission::RunsTrigger => "runs:trigger",
             Permission::RunsCancel => "runs:cancel",
+            Permission::RunsControl => "runs:control",
             Permission::RunsRetry => "runs:retry",
             Permission::RunsManage => "runs:manage",
             Permission::KeysManage => "keys:manage",
@@ -158,6 +166,22 @@ mod tests {
             for permission in Permission::ALL {
                 assert!(!with(pair[0]).may(permission) || with(pair[1]).may(permission), "{permission:?}");
             }
+        }
+    }
+
+    /// SV-243 to SV-247: what each role adds to the one below it.
+    #[test]
+    fn each_role_has_the_permissions_of_its_row() {
+        let expected: [(Role, &[&str]); 5] = [
+            (Role::Viewer, &["definitions:read", "runs:read"]),
+            (Role::Operator, &["payloads:read", "runs:trigger", "runs:cancel", "runs:control"]),
+            (Role::Developer, &["definitions:deploy"]),
+            (Role::Admin, &["definitions:delete", "runs:retry", "runs:manage", "keys:manage", "audit:read"]),
+            (Role::PlatformAdmin, &["platform"]),
+        ];
+        for (role, adds) in expected {
+            let own = Permission::ALL.into_iter().filter(|permission| permission.role() == role);
+            assert_eq!(own.map(Permission::as_str).collect::<Vec<_>>(), adds, "{}", role.as_str());
         }
     }
 

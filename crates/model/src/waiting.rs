@@ -97,6 +97,21 @@ pub fn waits<'e>(state: &RunState, execution: &'e Execution) -> Vec<Wait<'e>> {
     }
 }
 
+/// When an execution can move by itself at the earliest, of all that it waits for. A suspension that has an end moves it at
+/// the latest then.
+pub fn earliest_at(state: &RunState, execution: &Execution) -> Option<Timestamp> {
+    let head = &execution.head;
+    match state.status {
+        RunStatus::Pending | RunStatus::Approved => state.not_before,
+        RunStatus::Paused => execution.suspension_ends(),
+        RunStatus::Running if head.invocation.is_none() && execution.has_begun() => {
+            let waited = execution.suspension_ends().filter(|_| execution.waits_outside());
+            [head.retry_at, execution.earliest_due(), waited].into_iter().flatten().min()
+        }
+        RunStatus::Running | RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
+    }
+}
+
 /// What an open operation waits for.
 fn waits_for(operation: &Operation) -> Option<Wait<'_>> {
     let cause = match (operation.operation_type, operation.status) {

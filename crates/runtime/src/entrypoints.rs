@@ -4,9 +4,11 @@
 //! each time and only the compiling is saved.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use servo_canon::Digest;
+use servo_entrypoint::access::{Access, AccessControl, NothingShared};
+use servo_entrypoint::rate::{Limiters, RateLimitDecision};
 use servo_entrypoint::{
     CompiledEntrypoint, DefinitionStatus, Entrypoint, EntrypointType, ImplementationPayload, OwnerRef, OwnerType,
     Types, access, errors, status,
@@ -50,19 +52,6 @@ impl Loaded {
         let (address, status) = (&self.entrypoint.entrypoint_id, self.status());
         let (is, way) = (status.as_str(), status::way_to_be_called(status));
         Err(errors::not_active(format!("the entrypoint `{address}` is `{is}` and cannot be called; {way}")))
-    }
-
-    /// Whether a run that somebody started may call it.
-    fn is_seen_by(&self, tenant: &TenantId, subject: &str) -> bool {
-        let ctx = SecurityContext {
-            subject: subject.to_owned(),
-            tenant: tenant.clone(),
-            roles: Vec::new(),
-            correlation_id: String::new(),
-            trace: None,
-            trace_state: None,
-        };
-        access::sees(&ctx, &self.owner)
     }
 
     /// The function that it refers to, if it does.
@@ -173,6 +162,32 @@ pub(crate) struct Entrypoints {
     types: Types,
     single_process: bool,
     kept: Arc<Mutex<Kept>>,
+    rules: Arc<OnceLock<Rules>>,
+}
+
+/// What the platform adds to the word of owners: who else may call an entrypoint, and how often.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub access: Arc<dyn AccessControl>,
+    pub limiters: Limiters,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { access: Arc::new(NothingShared), limiters: Limiters::default() }
+    }
+}
+
+/// Whoever started a run calls on from inside it, as itself and without the roles that it had.
+pub(crate) fn from_inside(tenant: &TenantId, subject: &str, correlation_id: &str) -> SecurityContext {
+    SecurityContext {
+        subject: subject.to_owned(),
+        tenant: tenant.clone(),
+        roles: Vec::new(),
+        correlation_id: correlation_id.to_owned(),
+        trace: None,
+        trace_state: None,
+    }
 }
 
 impl std::fmt::Debug for Entrypoints {
@@ -183,11 +198,37 @@ impl std::fmt::Debug for Entrypoints {
 
 impl Entrypoints {
     pub(crate) fn new(store: Arc<dyn Store>, types: Types, single_process: bool) -> Self {
-        Self { store, types, single_process, kept: Arc::default() }
+        Self { store, types, single_process, kept: Arc::default(), rules: Arc::default() }
     }
 
     pub(crate) fn types(&self) -> &Types {
         &self.types
+    }
+
+    /// Said once, by whoever serves the API; before that nothing is shared and nothing limited.
+    pub(crate) fn set_rules(&self, rules: Rules) {
+        let _ = self.rules.set(rules);
+    }
+
+    fn rules(&self) -> Rules {
+        self.rules.get().cloned().unwrap_or_default()
+    }
+
+    /// Whether another start is within the entrypoint's rate.
+    pub(crate) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Result<(), Failure> {
+        let Some(rate) = &loaded.entrypoint.definition.traits.rate_limit else { return Ok(()) };
+        let rules = self.rules();
+        let Some(limiter) = rules.limiters.find(&rate.strategy) else {
+            return Err(errors::internal(
+                "the entrypoint's rate limiter is not there any more; register its next version with another one",
+            ));
+        };
+        match limiter.check(ctx, &loaded.entrypoint.entrypoint_id, &rate.config).await {
+            RateLimitDecision::Allow => Ok(()),
+            RateLimitDecision::Reject { retry_after_seconds } => {
+                Err(errors::rate_limited(ctx.tenant.as_str(), retry_after_seconds))
+            }
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -240,17 +281,18 @@ impl Entrypoints {
         }
     }
 
-    /// What a run of this tenant and subject may call under an address, or why it may not.
+    /// What this caller may call under an address from inside a run, or why it may not.
     pub(crate) async fn callable(
         &self,
-        tenant: &TenantId,
-        subject: &str,
+        ctx: &SecurityContext,
         address: &str,
     ) -> Result<Result<Arc<Loaded>, Failure>, servo_store::Error> {
-        let found = self.find(tenant, address).await?;
-        let Some(loaded) = found.filter(|loaded| loaded.is_seen_by(tenant, subject)) else {
-            return Ok(Err(errors::not_found(format!("there is no entrypoint `{address}`"))));
-        };
+        let none = || errors::not_found(format!("there is no entrypoint `{address}`"));
+        let Some(loaded) = self.find(&ctx.tenant, address).await? else { return Ok(Err(none())) };
+        let access = self.rules().access;
+        if !access::is_allowed(access.as_ref(), ctx, Access::See, address, &loaded.owner).await {
+            return Ok(Err(none()));
+        }
         Ok(loaded.check_callable().map(|()| loaded))
     }
 

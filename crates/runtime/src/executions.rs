@@ -114,11 +114,11 @@ pub struct Executions {
 }
 
 impl Executions {
-    pub async fn new(engine: Engine, place: Place) -> Result<Self, servo_store::Error> {
+    pub async fn new(engine: Engine, place: Place, types: Types) -> Result<Self, servo_store::Error> {
         let store = engine.store().clone();
         let seal = Seal::new(store.secret().await?);
         let single_process = store.info().await?.single_process;
-        let entrypoints = Entrypoints::new(store, Types::published(), single_process);
+        let entrypoints = Entrypoints::new(store, types, single_process);
         let place = Arc::new(place);
         Ok(Self { engine, seal, place, kept: functions::Kept::default(), entrypoints })
     }

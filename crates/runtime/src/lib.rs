@@ -37,6 +37,7 @@ pub use contract::Contract;
 pub use engine::{Engine, Error};
 pub use ids::Ids;
 pub use runtime::{Parts, Runtime};
+pub use servo_entrypoint::Types;
 pub use shutdown::Shutdown;
 pub use spans::{OpenSpan, Span, SpanKind, SpanSink};
 pub use tasks::Tasks;

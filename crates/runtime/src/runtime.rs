@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_adapter::{Adapter, Handlers};
+use servo_entrypoint::Types;
 use servo_model::contract::{RuntimeEvent, RuntimeSnapshot};
 use servo_store::{Fence, Store};
 
@@ -34,6 +35,8 @@ pub struct Parts {
     pub handlers: Arc<dyn Handlers>,
     /// Where the runtime's own spans go, if they are wanted.
     pub spans: Option<Arc<dyn SpanSink>>,
+    /// The published types, and those that the operator's own limiters and adapters have.
+    pub types: Types,
     pub config: RuntimeConfig,
 }
 
@@ -60,7 +63,7 @@ impl Runtime {
     /// Builds the runtime and starts its loops. Nothing is folded or replayed here: what is open lies in rows that the
     /// loops find, so a start takes the same time with ten open runs and with a million.
     pub async fn start(parts: Parts) -> Result<Self, servo_store::Error> {
-        let Parts { store, clock, ids, tasks, bus, adapters, handlers, spans, config } = parts;
+        let Parts { store, clock, ids, tasks, bus, adapters, handlers, spans, types, config } = parts;
         let single = store.info().await?.single_process;
         if single {
             // The process that held these is gone, or it would hold the store.
@@ -76,7 +79,7 @@ impl Runtime {
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
         engine.store_now().await?;
-        let executions = Executions::new(engine.clone(), engine.config().place.clone()).await?;
+        let executions = Executions::new(engine.clone(), engine.config().place.clone(), types).await?;
         let resign = Shutdown::default();
         let runtime =
             Self { engine, executions, contract, authority, resign, loops: tasks.group(), attempts: tasks.group() };

@@ -7,12 +7,15 @@ mod api;
 mod begin;
 mod blocked;
 mod bulk;
+mod catalog;
 mod control;
 mod list;
+mod pages;
 mod record;
 mod referring;
 mod refusal;
 mod registry;
+mod sorted;
 mod start;
 mod timeline;
 mod visible;
@@ -29,7 +32,7 @@ use servo_model::{Permission, SecurityContext};
 use servo_store::Scope;
 
 use crate::engine::{Engine, Error};
-use crate::entrypoints::Entrypoints;
+use crate::entrypoints::{Entrypoints, Rules};
 use crate::executions::{Executions, Refused};
 
 pub(crate) use begin::Begin;
@@ -113,6 +116,8 @@ pub struct Serverless {
 impl Serverless {
     pub fn new(executions: Executions, platform: Platform) -> Self {
         let sight = Sight::new(executions.clone(), platform.access.clone());
+        let rules = Rules { access: platform.access.clone(), limiters: platform.limiters.clone() };
+        executions.entrypoints().set_rules(rules);
         Self { executions, platform: Arc::new(platform), sight }
     }
 
@@ -198,6 +203,7 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
 pub(crate) fn failure_of(refused: Refused) -> RuntimeErrorPayload {
     match refused.name.status() {
         404 => errors::not_found(refused.message),
+        409 => errors::conflict(refused.message),
         429 => errors::quota_exceeded(refused.message),
         500.. => errors::internal(refused.message),
         _ => errors::bad_request(refused.message),

@@ -182,6 +182,7 @@ impl Engine {
         span.set("servo.function.version", start.version.as_str());
         if let Some(pin) = pin {
             span.set("servo.entrypoint", pin.address.as_str());
+            span.set("servo.correlation_id", pin.correlation_id.as_str());
         }
         if let Some(parent) = &start.parent {
             span.set("servo.run.parent", parent.run_id.as_str());

@@ -9,7 +9,7 @@ use servo_model::execution::Ended;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunState, TenantId};
 use servo_runtime::executions::{Begun, Executions, PageQuery, Refused, StartFunction};
-use servo_runtime::{Ids, InProcessBus, Parts, Runtime, RuntimeConfig};
+use servo_runtime::{Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Types};
 use servo_sdk::Options;
 use servo_store::mem::MemStore;
 use servo_store::{RegistryStore as _, Scope};
@@ -135,6 +135,7 @@ impl World<'_> {
             adapters: Vec::new(),
             handlers: host.clone(),
             spans: None,
+            types: Types::published(),
             config: config(self.kit),
         };
         let main = async {

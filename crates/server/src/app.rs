@@ -21,6 +21,9 @@ use crate::plan_source::PlanSources;
 use crate::routes;
 use crate::series::Samples;
 
+/// 256 MiB: 40 of the largest, and no limit to be noticed by all others.
+const BODIES_KIB_MAX: usize = 256 * 1024;
+
 /// Everything the server is given.
 pub struct Parts {
     pub runtime: Runtime,
@@ -34,6 +37,8 @@ pub struct Parts {
     pub config: ServerConfig,
     /// Whether only this machine can reach the server.
     pub loopback: bool,
+    /// Whether this is `servo dev`, whose own key is taken on loopback and nowhere else.
+    pub dev: bool,
     /// Ends the server: no new connections, streams end, requests under way are answered.
     pub shutdown: Shutdown,
 }
@@ -65,6 +70,8 @@ pub struct Shared {
     pub(crate) requests: Arc<Semaphore>,
     /// Calls of the Lambda API under way.
     pub(crate) lambda_calls: Arc<Semaphore>,
+    /// KiB of the bodies of such calls that are being read: each may be large.
+    pub(crate) bodies: Semaphore,
     /// Open event streams and channels.
     pub(crate) streams: Arc<Semaphore>,
     /// Work on the whole store, one at a time.
@@ -102,10 +109,12 @@ impl App {
         let store = parts.runtime.engine().store();
         let secret = store.secret().await?;
         let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
+        let keys = if parts.dev && parts.loopback { keys.with_dev_key() } else { keys };
         let recorder = Recorder::new(store.clone());
         Ok(Self(Arc::new(Shared {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
+            bodies: Semaphore::new(BODIES_KIB_MAX),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),

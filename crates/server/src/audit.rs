@@ -102,7 +102,8 @@ impl Watched<'_> {
     /// The entry of something that was done. Others are on their way already: nobody waits for them.
     fn record(&self, response: &Response) -> Option<Arc<AuditEntry>> {
         let status = response.status();
-        let (is_known, is_unchanged) = self.note.read(|noted| (noted.caller.is_some(), noted.unchanged));
+        let (is_known, is_unchanged, is_created) =
+            self.note.read(|noted| (noted.caller.is_some(), noted.unchanged, noted.created));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let recorder = &self.app.recorder;
         if denied {
@@ -113,6 +114,9 @@ impl Watched<'_> {
             return None;
         }
         if status.is_client_error() || status.is_server_error() {
+            if is_created {
+                return Some(Arc::new(self.entry(AuditOutcome::Allowed, reason(response))));
+            }
             // Before anybody is known there is nobody who has tried.
             if is_known {
                 recorder.denied(self.entry(AuditOutcome::Failed, reason(response)));
@@ -162,11 +166,14 @@ impl Drop for Watched<'_> {
             // Written twice is written once.
             self.app.recorder.later(entry);
         }
-        if !self.answered
-            && self.action.recorded != Recorded::IfDenied
-            && self.note.read(|noted| noted.caller.is_some())
-        {
-            self.app.recorder.denied(self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned())));
+        if self.answered || self.action.recorded == Recorded::IfDenied {
+            return;
+        }
+        let gone = |outcome| self.entry(outcome, Some(CALLER_GONE.to_owned()));
+        match self.note.read(|noted| (noted.caller.is_some(), noted.unchanged, noted.created)) {
+            (false, ..) | (_, true, _) => {}
+            (.., true) => self.app.recorder.later(Arc::new(gone(AuditOutcome::Allowed))),
+            _ => self.app.recorder.denied(gone(AuditOutcome::Failed)),
         }
     }
 }

@@ -87,6 +87,11 @@ impl Authenticator for Auth {
             }
         })
     }
+
+    async fn has_access_key(&self, id: &str, _now: Timestamp) -> Result<bool, servo_store::Error> {
+        let Auth::Keys { access_keys, .. } = self else { return Ok(false) };
+        Ok(access_keys.iter().any(|key| key.id == id))
+    }
 }
 
 /// Who makes a request, and the note that its audit entry is made from.
@@ -115,6 +120,21 @@ pub(crate) async fn identify(app: &App, parts: &Parts) -> Answer<Caller> {
         return development(parts);
     }
     verified(app, parts, credentials).await
+}
+
+/// Who makes a call of the Lambda API, before its body is read. `None` if only the body can tell, because a signature covers it; the access
+/// key that it names is there then.
+pub(crate) async fn identify_head(app: &App, parts: &Parts) -> Answer<Option<Caller>> {
+    let (Auth::Keys { .. }, Some(signed)) = (&app.auth, Signed::of(parts)) else {
+        return identify(app, parts).await.map(Some);
+    };
+    let now = app.runtime.engine().clock().now();
+    for source in [&app.auth as &dyn Authenticator, &app.keys] {
+        if source.has_access_key(signed.access_key, now).await? {
+            return Ok(None);
+        }
+    }
+    Err(ApiError::new(codes::UNAUTHENTICATED))
 }
 
 /// Who makes a call of the Lambda API. In development signatures are not looked at: clients sign with whatever they have.
@@ -176,6 +196,24 @@ pub(crate) fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
+/// Headers that a proxy or a tunnel adds. Anybody may write them, and nobody gains by it: who sends one is refused.
+const FORWARDING: [&str; 9] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fastly-client-ip",
+];
+
+/// Whether a request says that it came through a proxy, behind which anybody may be.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("x-forwarded") || FORWARDING.contains(&name.as_str()))
+}
+
 /// Without credentials, a page of another site in the user's browser could use the server: by sending requests here, or
 /// by a name of its own that resolves to this machine. Both show in headers that pages cannot choose.
 fn check_local(headers: &HeaderMap, uri: &Uri) -> Answer<()> {
@@ -187,6 +225,11 @@ fn check_local(headers: &HeaderMap, uri: &Uri) -> Answer<()> {
     let origin = text(ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, authority)| authority));
     if origin.is_some_and(|origin| !is_local(origin)) {
         return Err(ApiError::forbidden("a development server takes no requests from pages of other sites"));
+    }
+    if is_forwarded(headers) {
+        let detail =
+            "this came through a proxy, and a server without keys answers only its own machine; set up [[auth.keys]]";
+        return Err(ApiError::forbidden(detail));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
 use servo_model::{Invalid, codes, digits};
+use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
@@ -46,9 +47,14 @@ pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answ
 }
 
 /// Reads a whole body, whatever it holds.
-pub(crate) async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Answer<Vec<u8>> {
+async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Answer<Vec<u8>> {
+    bytes_among(body, bytes_max, within, &Semaphore::new(Semaphore::MAX_PERMITS)).await
+}
+
+/// The same for one of many, which together have so much room, in KiB. What does not fit is not waited for.
+pub(crate) async fn bytes_among(body: Body, bytes_max: usize, within: Duration, room: &Semaphore) -> Answer<Vec<u8>> {
     let reading = async {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut taken, mut places) = (Vec::new(), 0, Vec::new());
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body ended early"))?;
@@ -56,6 +62,12 @@ pub(crate) async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Ans
                 return Err(
                     ApiError::new(codes::LIMIT_EXCEEDED).detail(format!("a body has at most {bytes_max} bytes"))
                 );
+            }
+            let needed = u32::try_from((bytes.len() + chunk.len()).div_ceil(1024)).unwrap_or(u32::MAX);
+            if needed > taken {
+                let busy = |_| ApiError::busy("too many large bodies are being read");
+                places.push(room.try_acquire_many(needed - taken).map_err(busy)?);
+                taken = needed;
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -155,6 +167,19 @@ mod tests {
     fn refused(text: &str) -> (String, String) {
         let problem = parse::<StartRunRequest>(text, JSON_DEPTH_MAX).unwrap_err().problem;
         (problem.code, problem.errors.first().map(|error| error.pointer.clone()).unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn bodies_that_are_read_at_once_share_their_room() {
+        let (room, within) = (Semaphore::new(3), Duration::from_secs(10));
+        let read = async |bytes: usize| bytes_among(Body::from(vec![0; bytes]), 10_000, within, &room).await;
+        assert_eq!(read(3 * 1024).await.unwrap().len(), 3 * 1024);
+        assert_eq!(read(3 * 1024 + 1).await.unwrap_err().problem.status, 429);
+        let held = room.try_acquire_many(2).unwrap();
+        assert_eq!(read(1025).await.unwrap_err().problem.status, 429);
+        assert!(read(1024).await.is_ok() && read(0).await.is_ok(), "small ones find room beside large ones");
+        drop(held);
+        assert!(read(3 * 1024).await.is_ok(), "nothing is kept");
     }
 
     #[test]

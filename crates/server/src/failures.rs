@@ -101,7 +101,7 @@ pub(crate) fn write(failure: Option<RuntimeErrorPayload>, error: &ApiError, info
     put("detail", failure.message.clone().into());
     put("instance", path.into());
     put("code", id.clone().into());
-    put("trace_id", info.request_id.clone().into());
+    put("trace_id", info.trace_id().into());
     if let Some(validation) = ValidationError::of(&failure) {
         let told = |issue: &ValidationIssue| json!({"path": issue.location.path, "message": issue.message});
         put("errors", validation.issues.iter().map(told).collect());

@@ -13,7 +13,7 @@ use servo_model::{Role, TenantId, Timestamp};
 
 use crate::sigv4::Signed;
 
-pub use keys::{KeyUses, NewKey, StoredKeys};
+pub use keys::{DEV_KEY_NAME, KeyUses, NewKey, StoredKeys};
 
 /// Somebody whose credentials are good.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,4 +75,7 @@ pub trait Authenticator: Send + Sync {
         credentials: &Credentials<'_>,
         now: Timestamp,
     ) -> Result<Option<Principal>, servo_store::Error>;
+
+    /// Whether signatures could be made with this access key now. Asked before a body is read, and proves nothing.
+    async fn has_access_key(&self, id: &str, now: Timestamp) -> Result<bool, servo_store::Error>;
 }

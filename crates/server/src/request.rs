@@ -49,7 +49,16 @@ impl Whose {
     }
 }
 
+/// Put into an answer that nothing was done for: a dry run, a result that was kept. Such a request leaves no span.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Untraced;
+
 impl RequestInfo {
+    /// What a caller finds the request by: the trace that it is part of, or its own id where there is none.
+    pub(crate) fn trace_id(&self) -> String {
+        self.trace.map_or_else(|| self.request_id.clone(), TraceContext::trace_id)
+    }
+
     fn new(app: &App, headers: &HeaderMap) -> Self {
         let engine = app.runtime.engine();
         let request_id = engine.ids().event_id(engine.clock().now()).to_string();
@@ -94,6 +103,7 @@ fn span_of(app: &App, request: &mut Request, info: &mut RequestInfo, route: &str
     span.set("http.request.method", request.method().as_str());
     span.set("http.route", route);
     span.set("servo.request.id", info.request_id.as_str());
+    span.set("servo.correlation_id", info.correlation_id.as_str());
     let whose = Whose::default();
     request.extensions_mut().insert(whose.clone());
     Some((span, whose))
@@ -131,12 +141,16 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     put(headers, CORRELATION_ID, &info.correlation_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let Some(span) = span {
-        note_answer(span, status);
+    match span {
+        Some((span, _)) if response.extensions().get::<Untraced>().is_some() => span.discard(),
+        Some(span) => note_answer(span, status),
+        None => {}
     }
     crate::metrics::request(method.as_str(), route, status, started.elapsed());
-    let (request_id, correlation_id) = (&info.request_id, &info.correlation_id);
-    tracing::debug!(%request_id, %correlation_id, %method, path = uri.path(), status, "answered");
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        let (request_id, correlation_id, trace_id) = (&info.request_id, &info.correlation_id, info.trace_id());
+        tracing::debug!(%request_id, %correlation_id, %trace_id, %method, path = uri.path(), status, "answered");
+    }
     response
 }
 
@@ -170,7 +184,9 @@ fn finish(mut response: Response, info: &RequestInfo, path: &str) -> Response {
     };
     if response.status().is_server_error() {
         let cause = error.cause.as_deref().unwrap_or("unknown");
-        tracing::error!(request_id = %info.request_id, code = error.problem.code, path, cause, "request failed");
+        let (request_id, correlation_id, trace_id) = (&info.request_id, &info.correlation_id, info.trace_id());
+        let code = &error.problem.code;
+        tracing::error!(%request_id, %correlation_id, %trace_id, %code, path, cause, "request failed");
     }
     let Written { status, body, retry_after } =
         if failures::covers(path) { failures::write(failure, &error, info, path) } else { write(error, info, path) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use servo_adapter::mock::Mock;
 use servo_adapter::{Adapter, Handlers};
 use servo_model::Timestamp;
-use servo_runtime::{Bus, Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig};
+use servo_runtime::{Bus, Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Types};
 use servo_store::Store;
 use servo_store::mem::MemStore;
 
@@ -29,6 +29,8 @@ pub struct Cluster {
     pub bus: Arc<dyn Bus>,
     pub adapters: Vec<Arc<dyn Adapter>>,
     pub handlers: Arc<dyn Handlers>,
+    /// What definitions may refer to.
+    pub types: Types,
     pub faults: Arc<dyn FaultPlan>,
     pub journal: Journal,
     pub sabotage: Sabotage,
@@ -63,6 +65,7 @@ impl Cluster {
             bus: Arc::new(InProcessBus::default()),
             adapters: vec![Arc::new(Mock)],
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
+            types: Types::published(),
             faults: Arc::new(NoFaults),
             journal: Journal::default(),
             sabotage: Sabotage::None,
@@ -119,6 +122,7 @@ impl Cluster {
                 adapters: self.adapters.clone(),
                 handlers: self.handlers.clone(),
                 spans: None,
+                types: self.types.clone(),
                 config: self.config.clone(),
             };
             match self.sim.block_on(Runtime::start(parts)) {

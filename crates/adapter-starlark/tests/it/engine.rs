@@ -14,7 +14,7 @@ use servo_model::limits::Limits;
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationType};
 use servo_model::{FunctionName, TenantId};
 use servo_runtime::executions::{Executions, Refused, StartFunction};
-use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks};
+use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, SystemClock, Tasks, Types};
 use servo_store::RegistryStore as _;
 use servo_store::mem::MemStore;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse};
@@ -104,6 +104,7 @@ impl Engine {
             adapters: Vec::new(),
             handlers: handlers.clone(),
             spans: None,
+            types: Types::published(),
             config: RuntimeConfig::default(),
         };
         let runtime = Runtime::start(parts).await.unwrap();

@@ -49,6 +49,7 @@ def main(ctx, input):
     assert_eq!(world.lines.texts(), ["begins", "charged", "woke"]);
 }
 
+/// SR-054: the rule of the entrypoint is each step's.
 #[tokio::test]
 async fn a_retryable_failure_of_a_step_is_tried_again_by_the_rule() {
     let world = World::new();

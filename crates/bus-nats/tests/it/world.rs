@@ -10,7 +10,7 @@ use servo_model::limits::Limits;
 use servo_model::plan::RunContext;
 use servo_model::{PlanId, PlanRef, TenantId};
 use servo_runtime::engine::StartRequest;
-use servo_runtime::{Bus, Clock, Ids, Parts, Runtime, RuntimeConfig, SystemClock, Tasks};
+use servo_runtime::{Bus, Clock, Ids, Parts, Runtime, RuntimeConfig, SystemClock, Tasks, Types};
 use servo_store::mem::MemStore;
 use servo_store::{Position, Scope, Store};
 
@@ -33,6 +33,7 @@ impl World {
             adapters: vec![Arc::new(Mock)],
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
             spans: None,
+            types: Types::published(),
             config,
         };
         let runtime = Runtime::start(parts).await.unwrap();

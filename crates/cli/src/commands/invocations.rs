@@ -96,7 +96,10 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
     let request = InvocationRequest {
         entrypoint_id: address(&args.entrypoint, args.workflow),
         mode: args.mode.as_deref().and_then(InvocationMode::parse),
-        params: parsed(args.params, "--params")?,
+        params: match args.params {
+            None => serde_json::json!({}),
+            given => parsed(given, "--params")?,
+        },
         dry_run: args.dry_run,
         idempotency_key: args.key,
     };

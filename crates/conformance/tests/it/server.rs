@@ -8,7 +8,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_runtime::serverless::{Platform, Serverless};
-use servo_runtime::{Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
+use servo_runtime::{
+    Clock as _, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks, Types,
+};
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources};
 use servo_store_sqlite::SqliteStore;
@@ -54,6 +56,7 @@ impl Server {
             adapters: Vec::new(),
             handlers: later.clone(),
             spans: None,
+            types: Types::published(),
             config: config.clone(),
         })
         .await
@@ -68,6 +71,7 @@ impl Server {
             plan_sources: PlanSources::new(&[], config.limits.request_body_bytes_max).unwrap(),
             config: ServerConfig::default(),
             loopback: true,
+            dev: false,
             shutdown: Shutdown::default(),
         })
         .await

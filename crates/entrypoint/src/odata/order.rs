@@ -61,9 +61,9 @@ impl OrderBy {
         Ok(Self(keys).with_id(resource))
     }
 
-    /// The id goes in the direction of the first key, so that one index serves both.
+    /// The id goes in the direction of the key before it, so that one index serves both.
     fn with_id(mut self, resource: &Resource) -> Self {
-        let direction = self.0.first().map_or(Direction::Asc, |key| key.direction);
+        let direction = self.0.last().map_or(Direction::Asc, |key| key.direction);
         if let Some(field) = resource.field(resource.id)
             && !self.0.iter().any(|key| key.field.name == resource.id)
         {

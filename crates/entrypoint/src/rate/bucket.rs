@@ -132,8 +132,12 @@ impl TokenBucket {
         let mut key = (tenant.to_owned(), entrypoint_id.to_owned());
         if entries.len() >= self.max && !entries.contains_key(&key) {
             entries.retain(|_, entry| !entry.buckets.is_full(&entry.config, now));
+            // The rest of a tenant shares one allowance, and no other tenant pays for it; only past twice the room do tenants share.
             if entries.len() >= self.max {
-                key = (String::new(), String::new());
+                key.1.clear();
+            }
+            if entries.len() >= self.max.saturating_mul(2) && !entries.contains_key(&key) {
+                key.0.clear();
             }
         }
         let entry =

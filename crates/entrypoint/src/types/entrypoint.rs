@@ -166,6 +166,6 @@ pub struct Entrypoint {
 impl Entrypoint {
     /// Computed from the address, never stored.
     pub fn entrypoint_type(&self) -> Option<EntrypointType> {
-        EntrypointType::of_address(&self.entrypoint_id)
+        EntrypointType::from_gts_id(&self.entrypoint_id)
     }
 }

@@ -14,7 +14,7 @@ pub const LIMIT_MAX: u32 = 200;
 /// Which part of a list is wanted, and in which order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageQuery {
-    /// Absent: [`LIMIT_DEFAULT`].
+    /// Absent: [`LIMIT_DEFAULT`], where a page is asked for.
     pub limit: Option<u32>,
     /// From an earlier page.
     pub cursor: Option<String>,
@@ -33,6 +33,11 @@ pub fn list_limit(asked: Option<&str>) -> Result<u32, RuntimeErrorPayload> {
 }
 
 impl PageQuery {
+    /// Whether a page is asked for, and not the whole list.
+    pub fn is_cut(&self) -> bool {
+        self.limit.is_some() || self.cursor.is_some()
+    }
+
     pub fn limit(&self) -> u32 {
         self.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX)
     }

@@ -55,6 +55,12 @@ impl CompiledEntrypoint {
         if issues.is_empty() { Ok(object.clone()) } else { Err(ValidationError::new(tidy(issues)).into()) }
     }
 
+    /// How a run failed whose handler answered something else than JSON.
+    pub fn no_json(error: &serde_json::Error) -> Failure {
+        let message = format!("the result is no JSON: {error}");
+        ValidationError::new(vec![ValidationIssue::new(kinds::INVALID_FORMAT, "$.result", message)]).into()
+    }
+
     /// The result that a run records, or how it failed by it. An entrypoint that declares no output has none, whatever its
     /// code returns.
     pub fn check_result(&self, result: Value) -> Result<Value, Failure> {

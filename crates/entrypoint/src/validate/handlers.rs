@@ -79,13 +79,9 @@ fn issue(name: &str, kind: &str, message: &str) -> ValidationIssue {
     ValidationIssue::new(kind, format!("$.traits.workflow.compensation.{name}"), message)
 }
 
-/// By reference, or because the schema accepts both a full context and a minimal one.
+/// The schema accepts both a full context and a minimal one, as the published type does. A reference to that type alone does not
+/// say so: what stands beside it may ask for more than a context has.
 fn takes_context(types: &Types, params: &Value) -> bool {
-    let reference = Value::String(format!("{}{}", gts::SCHEME, gts::COMPENSATION_CONTEXT));
-    let refers = |schema: &Value| schema.get("$ref") == Some(&reference);
-    if refers(params) || params.get("allOf").and_then(Value::as_array).is_some_and(|all| all.iter().any(refers)) {
-        return true;
-    }
     params.is_object()
         && types.compile(params).is_ok_and(|validator| contexts().iter().all(|context| validator.is_valid(context)))
 }

@@ -1,5 +1,6 @@
 //! What the types cannot say: adapters that exist and are allowed, limiters, schemas that compile, modes that agree.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use servo_model::TenantId;
 use servo_model::invocation::EntrypointKind;
@@ -9,7 +10,7 @@ use super::issue::{Place, join};
 use super::suggest::nearest;
 use super::{CompiledEntrypoint, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, Validation, kinds, payload};
 use crate::gts;
-use crate::types::ValidationIssue;
+use crate::types::{RetryPolicy, ValidationIssue};
 
 pub(super) fn check(
     all: &Validation<'_>,
@@ -25,6 +26,7 @@ pub(super) fn check(
     tenants(document, issues);
     numbers(document, issues);
     checkpointing(document, issues);
+    retry(kind, document, issues);
     let workflow = document.pointer("/traits/workflow").filter(|value| !value.is_null());
     if kind == Some(EntrypointKind::Function) && workflow.is_some() {
         let message = "a function has no workflow traits; it never waits and is never undone";
@@ -61,6 +63,24 @@ fn checkpointing(document: &Value, issues: &mut Vec<ValidationIssue>) {
         let message = format!("`{strategy}` works with Starlark only: other handlers record each step as they see fit");
         let issue = ValidationIssue::new(kinds::NOT_ALLOWED, PATH, message);
         issues.push(issue.suggest("use `automatic`, or leave it out"));
+    }
+}
+
+/// The steps of a durable function are tried again by its own code. A policy for them would be believed, so it is refused; the
+/// default has to be said, and says nothing.
+fn retry(kind: Option<EntrypointKind>, document: &Value, issues: &mut Vec<ValidationIssue>) {
+    let adapter = document.pointer("/implementation/adapter").and_then(Value::as_str);
+    if kind != Some(EntrypointKind::Workflow) || adapter != Some(gts::LAMBDA) {
+        return;
+    }
+    // What is no policy at all, its type has said.
+    let policy = document.pointer("/traits/retry").and_then(|policy| RetryPolicy::deserialize(policy).ok());
+    if policy.is_some_and(|policy| policy != RetryPolicy::default()) {
+        let message = "a durable function tries its steps again by its own rules, and not by this policy";
+        let issue = ValidationIssue::new(kinds::NOT_ALLOWED, "$.traits.retry", message);
+        issues.push(
+            issue.suggest("put a retry strategy into the handler's steps, and here the default: {\"max_attempts\": 3}"),
+        );
     }
 }
 
@@ -122,13 +142,18 @@ fn rate_limit(all: &Validation<'_>, document: &Value, issues: &mut Vec<Validatio
         return;
     };
     let Some(config) = limit.get("config").filter(|config| config.is_object()) else { return };
-    if let Some(schema) = all.types.get(strategy) {
-        match all.types.compile(&schema) {
-            Ok(validator) => {
-                Place { types: all.types, schema: &schema, document: config, base: CONFIG }.collect(&validator, issues);
-            }
-            Err(fault) => issues.push(ValidationIssue::new(kinds::INVALID_SCHEMA, CONFIG, fault.message)),
+    // A configuration that nobody can check is not taken.
+    let Some(schema) = all.types.get(strategy) else {
+        let message = "the type of this strategy's configuration is not registered";
+        let issue = ValidationIssue::new(kinds::UNKNOWN_REFERENCE, "$.traits.rate_limit.strategy", message);
+        issues.push(issue.suggest("have the operator register the type beside its limiter"));
+        return;
+    };
+    match all.types.compile(&schema) {
+        Ok(validator) => {
+            Place { types: all.types, schema: &schema, document: config, base: CONFIG }.collect(&validator, issues);
         }
+        Err(fault) => issues.push(ValidationIssue::new(kinds::INVALID_SCHEMA, CONFIG, fault.message)),
     }
     issues.extend(limiter.validate_config(config).into_iter().map(|mut issue| {
         let inner = issue.location.path.strip_prefix('$').unwrap_or(&issue.location.path);

@@ -398,6 +398,34 @@ fn workflows_have_traits() {
     assert_eq!(normal["traits"]["workflow"]["checkpointing"], json!({"strategy": "automatic"}));
 }
 
+/// SR-044, SR-054: what tries the steps of a durable function again is its own code, so no policy is promised for them.
+#[test]
+fn a_durable_function_takes_no_retry_policy() {
+    let implementation = json!({"adapter": LAMBDA, "kind": "adapter_ref", "adapter_ref": {"definition_id": "f"}});
+    let document = with(with(workflow(), "/traits/limits", json!({})), "/implementation", implementation.clone());
+    let retry = |policy: Value| with(document.clone(), "/traits/retry", policy);
+    let world = World::new();
+    for refused in [
+        json!({"max_attempts": 1}),
+        json!({"max_attempts": 3, "initial_delay_ms": 1_000}),
+        json!({"max_attempts": 3, "max_delay_ms": 60_000}),
+        json!({"max_attempts": 3, "backoff_multiplier": 1.5}),
+        json!({"max_attempts": 3, "non_retryable_errors": ["gts.a.b.declined.v1~"]}),
+    ] {
+        assert_eq!(world.faults(&retry(refused.clone())), ["$.traits.retry not_allowed"], "{refused}");
+        let plain = with(with(minimal(), "/implementation", implementation.clone()), "/traits/retry", refused.clone());
+        assert!(world.check(&plain).is_ok(), "a function is tried again by it: {refused}");
+        assert!(world.check(&with(workflow(), "/traits/retry", refused)).is_ok(), "and so are steps of Starlark");
+    }
+    for default in [
+        json!({"max_attempts": 3}),
+        json!({"max_attempts": 3, "initial_delay_ms": 200, "max_delay_ms": 10_000, "backoff_multiplier": 2.0,
+            "non_retryable_errors": []}),
+    ] {
+        assert!(world.check(&retry(default.clone())).is_ok(), "{default}");
+    }
+}
+
 /// SR-224: a function with workflow traits would promise what it does not do.
 #[test]
 fn functions_have_no_workflow_traits() {
@@ -424,6 +452,8 @@ fn handlers_can_do_their_work() {
     for (params, fits) in [
         (reference.clone(), true),
         (json!({"allOf": [reference, {"type": "object"}]}), true),
+        (json!({"allOf": [reference, {"required": ["order_id"]}]}), false),
+        (json!({"$ref": reference["$ref"], "required": ["order_id"]}), false),
         (json!({"type": "object"}), true),
         (json!({"type": "object", "required": ["trigger"]}), true),
         (json!({"type": "object", "required": ["trigger", "order_id"]}), false),

@@ -129,7 +129,7 @@ fn a_clock_that_goes_back_gives_nothing() {
     assert_eq!(world.admitted(2, &config), 1);
 }
 
-/// Memory is bounded: full buckets are forgotten, and if there are none, strangers share one.
+/// SR-073: memory is bounded: full buckets are forgotten, and if there are none, the rest of a tenant shares one.
 #[test]
 fn buckets_are_bounded() {
     let world = World::with_max(2);
@@ -139,6 +139,11 @@ fn buckets_are_bounded() {
     assert_eq!(world.ask("t1", "e3", &config), Decision::Allow);
     assert!(matches!(world.ask("t1", "e4", &config), Decision::Reject { .. }));
     assert!(matches!(world.ask("t1", "e1", &config), Decision::Reject { .. }));
+    // Another tenant does not pay for it, until there is no room for any of them.
+    assert_eq!(world.ask("t2", "e1", &config), Decision::Allow);
+    assert!(matches!(world.ask("t2", "e2", &config), Decision::Reject { .. }));
+    assert_eq!(world.ask("t3", "e1", &config), Decision::Allow);
+    assert!(matches!(world.ask("t4", "e1", &config), Decision::Reject { .. }));
     world.advance(60_000);
     assert_eq!(world.ask("t1", "e5", &config), Decision::Allow);
     assert_eq!(world.ask("t1", "e6", &config), Decision::Allow);

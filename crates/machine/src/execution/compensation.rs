@@ -5,7 +5,7 @@
 
 use servo_model::event::{CompensationEnded, CompensationStarted, EventBody, RunDeadLettered};
 use servo_model::execution::{COMPENSATE, Execution};
-use servo_model::invocation::{CompensationTrigger, Failure};
+use servo_model::invocation::{CompensationTrigger, EntrypointKind, Failure};
 use servo_model::limits::clip;
 use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunId, RunState};
@@ -14,9 +14,10 @@ use super::settle::step;
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
 
-/// With the end of a run: begins to undo it, if its entrypoint says how.
+/// With the end of a run: begins to undo it, if its entrypoint says how. A function has nothing to undo, whatever it says.
 pub(crate) fn begin(state: &RunState, execution: &Execution, status: ExecutionStatus, decision: &mut Decision) {
-    let Some(pin) = &execution.head.start.entrypoint else { return };
+    let pin = execution.head.start.entrypoint.as_ref().filter(|pin| pin.kind == EntrypointKind::Workflow);
+    let Some(pin) = pin else { return };
     let (trigger, handler) = match status {
         ExecutionStatus::Failed | ExecutionStatus::TimedOut => (CompensationTrigger::Failure, &pin.on_failure),
         ExecutionStatus::Stopped => (CompensationTrigger::Cancellation, &pin.on_cancel),

@@ -57,16 +57,18 @@ fn no_sequence_of_commands_leads_to_an_illegal_state() {
 fn as_many_signals_as_a_run_takes() -> Coverage {
     let mut checker = Checker::new("a", Damage::None, Checks::ALL);
     checker.step(&Op::New { gate: crate::op::Gate::Now, approval: false }).expect("accepted");
-    for id in 1..=10_001 {
+    for id in 1..=20_001 {
         let sign = if id % 2 == 1 { Sign::Pause } else { Sign::Resume };
         let done = checker.step(&Op::signal(sign, id)).expect("as the model says");
-        let wanted = if id <= 10_000 { checker::Done::Accepted } else { checker::Done::Refused("SignalLimit") };
+        let wanted = if id <= 20_000 { checker::Done::Accepted } else { checker::Done::Refused("SignalLimit") };
         assert_eq!(done, wanted, "signal {id}");
     }
-    for id in 20_001..=21_001 {
+    for id in 30_001..=31_001 {
         let denied = Op::Signal(Signed { sign: Sign::Pause, id: Some(id), denied: true, reason: None });
         let done = checker.step(&denied).expect("as the model says");
         assert_eq!(done, checker::Done::Refused("Denied"), "signal {id}");
     }
+    let cancelled = checker.step(&Op::signal(Sign::Cancel, 40_000)).expect("as the model says");
+    assert_eq!(cancelled, checker::Done::Accepted, "a run can always be cancelled");
     checker.coverage
 }

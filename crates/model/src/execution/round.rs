@@ -71,7 +71,6 @@ impl Execution {
         head.executed_ms = 0;
         head.cpu_ms = None;
         head.memory_mb = None;
-        head.suspended_at = None;
         head.compensation = None;
         head.dead_lettered = false;
         *self = (head, operations.into_iter().filter(stands).collect()).into();

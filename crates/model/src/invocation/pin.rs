@@ -17,7 +17,7 @@ pub enum EntrypointKind {
 
 impl EntrypointKind {
     /// The kind that an address says, by the type in its chain.
-    pub fn of_address(address: &str) -> Option<Self> {
+    pub fn from_gts_id(address: &str) -> Option<Self> {
         if address.contains("x.core.serverless.function.") {
             Some(EntrypointKind::Function)
         } else if address.contains("x.core.serverless.workflow.") {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_kind_is_part_of_the_address() {
         let base = "gts.x.core.serverless.entrypoint.v1~";
-        let of = |rest: &str| EntrypointKind::of_address(&format!("{base}{rest}"));
+        let of = |rest: &str| EntrypointKind::from_gts_id(&format!("{base}{rest}"));
         assert_eq!(of("x.core.serverless.function.v1~vendor.app.f.v1~"), Some(EntrypointKind::Function));
         assert_eq!(of("x.core.serverless.workflow.v1~vendor.app.f.v1~"), Some(EntrypointKind::Workflow));
         assert_eq!(of("x.core.serverless.function.v1~x.core.serverless.workflow.v1~"), Some(EntrypointKind::Function));

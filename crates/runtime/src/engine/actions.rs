@@ -7,15 +7,16 @@ use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::log::QueueChange;
 
 use super::{Engine, Order};
+use crate::loops::concurrency::target_of;
 
 impl Engine {
     /// Actions that must not be lost become rows of the same transaction.
     pub(super) fn apply_actions(&self, order: &Order, state: &RunState, actions: &[Action], stream: &mut StreamAppend) {
         let epoch = order.fence.map_or(0, |fence| fence.epoch);
-        let target = match (&state.plan, &state.execution) {
-            (Some(plan), _) => plan.engine_type.as_str(),
-            (None, Some(execution)) => execution.head.start.function.as_str(),
-            (None, None) => "",
+        let target = || match (&state.plan, &state.execution) {
+            (Some(plan), _) => plan.engine_type.clone(),
+            (None, Some(execution)) => target_of(&execution.head.start),
+            (None, None) => String::new(),
         };
         let request = |step_id: &StepId, attempt: u32| {
             let step = DispatchStep { step_id: step_id.clone(), logical_attempt: attempt };
@@ -33,7 +34,7 @@ impl Engine {
                 }
                 Action::Dispatch { step_id, attempt } => {
                     let (request_id, step) = request(step_id, *attempt);
-                    DispatchChange::Queue { request_id, target: target.to_owned(), step: Some(step) }
+                    DispatchChange::Queue { request_id, target: target(), step: Some(step) }
                 }
                 Action::Withdraw { step_id, attempt } => {
                     DispatchChange::Withdraw { request_id: request(step_id, *attempt).0 }

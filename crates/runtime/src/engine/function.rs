@@ -1,8 +1,10 @@
 //! Starting the run of a function, once per name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use servo_canon::Digest;
+use servo_entrypoint::Created;
 use servo_machine::{Admission, Command, Decision, StartExecution, admit, decide};
 use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::Scope;
@@ -32,6 +34,8 @@ struct Starting {
     first: Option<First>,
     /// Its place in the tenant's quota.
     entered: Option<Entered>,
+    /// Who hears that it is recorded.
+    heard: Option<Arc<dyn Created>>,
     span: Option<OpenSpan>,
     _under_way: UnderWay,
 }
@@ -43,7 +47,7 @@ impl Engine {
         &self,
         mut start: Box<StartExecution>,
         request_key: Option<Digest>,
-        entered: Option<Entered>,
+        (entered, heard): (Option<Entered>, Option<Arc<dyn Created>>),
         deadline: Option<&mut Deadline>,
     ) -> Result<(RunId, bool), Error> {
         if self.inner.shutdown.is_triggered() {
@@ -62,7 +66,8 @@ impl Engine {
         let now = self.now();
         start.admission = admit(rule.policy, active, rule.active_runs_max, delay, now)
             .map_err(|overload| Error::Overloaded { retry_after: overload.retry_after })?;
-        let (starting, at_once) = self.starting(start, now, request_key, entered, under_way);
+        let (mut starting, at_once) = self.starting(start, now, request_key, entered, under_way);
+        starting.heard = heard;
         let Some(tasks) = at_once else { return Box::pin(self.record_turn(starting)).await };
         let ring = deadline.is_some().then(|| Ring { engine: self.clone(), run_id: starting.order.run_id.clone() });
         let bell = ring.as_ref().map(|ring| self.listen_for_end(&ring.run_id));
@@ -95,15 +100,15 @@ impl Engine {
         let tenant = start.context.tenant_id.clone();
         let span = self.run_span(&run_id, &tenant, &start.start);
         let reserved = if start.admission == Admission::Now { self.inner.direct.reserve(&start) } else { None };
-        let (digest, function) = (start.request_digest, start.start.function.clone());
+        let digest = start.request_digest;
         let mut order = Order::new(Scope::Tenant(tenant.clone()), run_id, Command::StartExecution(start), BY);
         order.request_key = request_key;
         let first = None;
         let mut starting =
-            Box::new(Starting { tenant, digest, now, order, first, entered, span, _under_way: under_way });
+            Box::new(Starting { tenant, digest, now, order, first, entered, heard: None, span, _under_way: under_way });
         let tasks = reserved.and_then(|reserved| {
             let tasks = reserved.tasks();
-            starting.begin_at_once(reserved, &function).then_some(tasks)
+            starting.begin_at_once(reserved).then_some(tasks)
         });
         (starting, tasks)
     }
@@ -116,13 +121,14 @@ impl Engine {
 
     /// Records an admitted start: the run, whether this has made it, and its first invocation if that is recorded with it.
     async fn record_admitted(&self, mut starting: Box<Starting>) -> (Result<(RunId, bool), Error>, Option<Begun>) {
-        let (entered, span) = (starting.entered.take(), starting.span.take());
+        let (entered, heard, span) = (starting.entered.take(), starting.heard.take(), starting.span.take());
         let (started, begun) = match self.record_start(starting).await {
             Ok((started, begun)) => (Ok(started), begun),
             Err(error) => (Err(error), None),
         };
-        if matches!(started, Ok((_, true))) {
+        if let Ok((run_id, true)) = &started {
             entered.into_iter().for_each(Entered::recorded);
+            heard.into_iter().for_each(|heard| heard.created(run_id.as_str()));
         }
         if let Some(span) = span {
             note_start(span, &started);
@@ -207,9 +213,9 @@ impl Engine {
 
 impl Starting {
     /// Has its first invocation recorded with it. False if it cannot be, which is never so for a new run.
-    fn begin_at_once(&mut self, reserved: Reserved, function: &str) -> bool {
+    fn begin_at_once(&mut self, reserved: Reserved) -> bool {
         let (fence, owner) = (reserved.fence(), reserved.owner());
-        let Some((first, invoke)) = reserved.first(&self.order.run_id, &self.tenant, function) else { return false };
+        let Some((first, invoke)) = reserved.first(&self.order.run_id, &self.tenant) else { return false };
         (self.order.fence, self.order.emitted_by) = (Some(fence), owner);
         self.order.commands.push(invoke);
         self.first = Some(first);

@@ -15,6 +15,7 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionStat
 use super::seal::{CallbackRef, Purpose, Token};
 use super::{Executions, HANDLER, Refused, StartFunction};
 use crate::engine::Order;
+use crate::entrypoints::from_inside;
 use crate::loops::supervise;
 use crate::serverless::{Begin, failure_of};
 use crate::spans::OpenSpan;
@@ -283,7 +284,8 @@ impl Executions {
         (parent, trace): (ParentOperation, Option<String>),
     ) -> Result<Result<Spawn, ErrorObject>, Refused> {
         let wrong = |failure: &Failure| Ok(Err(failure.to_error()));
-        let loaded = match self.entrypoints.callable(&caller.tenant, &caller.subject, address).await? {
+        let ctx = from_inside(&caller.tenant, &caller.subject, &caller.correlation_id);
+        let loaded = match self.entrypoints.callable(&ctx, address).await? {
             Ok(loaded) => loaded,
             Err(failure) => return wrong(&failure),
         };
@@ -295,6 +297,10 @@ impl Executions {
             Ok(params) => serde_json::Value::Object(params).to_string(),
             Err(failure) => return wrong(&failure),
         };
+        // The run that calls was admitted with what it calls, so the tenant's quota is not asked again.
+        if let Err(failure) = self.entrypoints.check_rate(&ctx, &loaded).await {
+            return wrong(&failure);
+        }
         let begin = Begin {
             loaded: &loaded,
             tenant: caller.tenant.clone(),

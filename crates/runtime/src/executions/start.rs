@@ -55,7 +55,7 @@ impl Executions {
         let start = self.start_execution(&call, None)?;
         let key = call.name.as_deref().map(|name| name_key(&call.tenant, call.function.name.as_str(), name));
         let version = start.start.version.clone();
-        let (run_id, created) = self.engine.start_execution(start, key, None, None).await?;
+        let (run_id, created) = self.engine.start_execution(start, key, (None, None), None).await?;
         if created {
             let name = call.name.as_deref().unwrap_or(run_id.as_str());
             let arn = self.place.execution_arn(call.function.name.as_str(), &version, name, run_id.as_str());

@@ -2,13 +2,14 @@
 //! again, and the second time finds the run that the first has started.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use servo_canon::Digest;
-use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode};
+use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode, OwnerType};
 use servo_machine::{Command, ExecutionCommand};
 use servo_model::execution::{Execution, Operation};
-use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, ErrorCategory, Failure};
+use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, ErrorCategory, Failure, errors};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
 use servo_model::{RunState, TenantId};
 use servo_store::{DispatchRow, Fence, Scope};
@@ -16,6 +17,7 @@ use servo_store::{DispatchRow, Fence, Scope};
 use super::inflight::Registered;
 use super::join;
 use crate::engine::{Error, Order, Patience};
+use crate::entrypoints::{Loaded, from_inside};
 use crate::executions::{Executions, Refused};
 use crate::serverless::{Begin, failure_of};
 
@@ -34,6 +36,8 @@ pub(crate) async fn run(
 /// What is needed of the run that is undone.
 struct Undone {
     handler: String,
+    /// The registration that it is a run of.
+    entrypoint: String,
     subject: String,
     pin: EntrypointPin,
     trigger: CompensationTrigger,
@@ -63,8 +67,7 @@ async fn compensate(executions: &Executions, row: &DispatchRow, fence: Fence, ow
 
 /// The inner error says why the run can never be undone.
 async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> Result<Result<(), Failure>, NotYet> {
-    let found = executions.entrypoints().callable(&row.tenant, &undone.subject, &undone.handler).await;
-    let loaded = match found.map_err(Error::from)? {
+    let loaded = match handler(executions, row, undone).await.map_err(Error::from)? {
         Ok(loaded) => loaded,
         Err(failure) => return Ok(Err(failure)),
     };
@@ -93,8 +96,38 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
         Err(refused) => return Ok(Err(failure_of(refused))),
     };
     let key = key(&row.tenant, row.run_id.as_str(), undone.round);
-    executions.engine().start_execution(start, Some(key), None, None).await?;
-    Ok(Ok(()))
+    match executions.engine().start_execution(start, Some(key), (None, None), None).await {
+        Ok(_) => Ok(Ok(())),
+        // It will not get smaller.
+        Err(Error::Store(servo_store::Error::Limit { what, limit })) => Ok(Err(too_large(what, limit))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn too_large(what: &str, limit: u64) -> Failure {
+    let message = format!("what the handler has to know is too large: {what} exceeds the limit of {limit} bytes");
+    Failure::new(errors::RESOURCE_LIMIT, ErrorCategory::ResourceLimit, message)
+}
+
+/// The handler as whoever started the run sees it, or else as the owner of the workflow does: a workflow that is shared is undone
+/// by what its owner keeps.
+async fn handler(
+    executions: &Executions,
+    row: &DispatchRow,
+    undone: &Undone,
+) -> Result<Result<Arc<Loaded>, Failure>, servo_store::Error> {
+    let entrypoints = executions.entrypoints();
+    let correlation_id = &undone.pin.correlation_id;
+    let found =
+        entrypoints.callable(&from_inside(&row.tenant, &undone.subject, correlation_id), &undone.handler).await?;
+    let Err(failure) = found else { return Ok(found) };
+    match entrypoints.current(&undone.entrypoint).await? {
+        Some(workflow) if workflow.owner.owner_type == OwnerType::User && workflow.tenant == row.tenant => {
+            let owner = from_inside(&row.tenant, &workflow.owner.id, correlation_id);
+            entrypoints.callable(&owner, &undone.handler).await
+        }
+        _ => Ok(Err(failure)),
+    }
 }
 
 /// One run undoes one round.
@@ -144,7 +177,8 @@ fn undone(state: &RunState) -> Option<Undone> {
     };
     let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone()).unwrap_or_default();
     let trace = execution.head.start.trace.clone();
-    Some(Undone { handler, subject, pin: pin.clone(), trigger, round: state.round, trace, context })
+    let entrypoint = state.plan_ref.as_ref().map(|plan| plan.plan_id.to_string()).unwrap_or_default();
+    Some(Undone { handler, entrypoint, subject, pin: pin.clone(), trigger, round: state.round, trace, context })
 }
 
 /// The step that failed the run, or the one that was active when the run was cancelled or ran out of time. Whoever undoes the

@@ -1,5 +1,8 @@
-//! How many invocations of one function run at a time on this node. Only the holder of the authority dispatches, so this is
-//! also how many run at all.
+//! How many invocations of one function or entrypoint run at a time on this node. Only the holder of the authority dispatches, so
+//! this is also how many run at all.
+//!
+//! A run of an entrypoint takes its entrypoint's places, whoever has started it, and any other run the places that its function
+//! has in its tenant. Where tenants share places they take turns.
 //!
 //! How many may is known from the runs, so the first hand-overs of a function go by nothing. From then on a place is taken
 //! before a run is loaded, and no more are loaded than may run.
@@ -8,20 +11,56 @@
 //! again: a place that is given back is theirs, and nobody who comes later takes it from them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::TenantId;
+use servo_model::event::ExecutionStarted;
 
 /// Functions with a limit that are remembered while none of their invocations runs.
 const KNOWN_MAX: usize = 10_000;
+/// What the targets of an entrypoint's dispatches begin with. Neither a function's name nor a plan's engine type holds a `|`.
+const ENTRYPOINT: &str = "entrypoint|";
 
-type Name = (TenantId, String);
+/// Whose places the invocations of a run take, as its dispatches say it.
+pub(crate) fn target_of(start: &ExecutionStarted) -> String {
+    match &start.entrypoint {
+        Some(pin) => [ENTRYPOINT, &pin.id].concat(),
+        None => start.function.clone(),
+    }
+}
+
+/// The same, if dispatches that say this do not say it: earlier releases named the function.
+pub(crate) fn target_unless(start: &ExecutionStarted, said: &str) -> Option<String> {
+    let is_said = match &start.entrypoint {
+        Some(pin) => said.strip_prefix(ENTRYPOINT) == Some(pin.id.as_str()),
+        None => said == start.function,
+    };
+    (!is_said).then(|| target_of(start))
+}
+
+/// Who has places.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    /// Absent where all tenants share the places.
+    tenant: Option<TenantId>,
+    target: String,
+}
+
+impl Name {
+    fn new(tenant: &TenantId, target: &str) -> Arc<Self> {
+        let tenant = (!target.starts_with(ENTRYPOINT)).then(|| tenant.clone());
+        Arc::new(Self { tenant, target: target.to_owned() })
+    }
+}
 
 #[derive(Debug, Default)]
 struct Functions {
-    known: BTreeMap<Name, Function>,
-    /// Those of which somebody was passed over, while as many ran as may.
-    passed: BTreeSet<Name>,
+    known: BTreeMap<Arc<Name>, Function>,
+    /// Those of which somebody was passed over, while as many ran as may, and whose that was.
+    passed: BTreeMap<Arc<Name>, BTreeSet<TenantId>>,
+    /// Those that have turns.
+    in_turns: Vec<Arc<Name>>,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +70,10 @@ struct Function {
     running: u32,
     /// How many may, as far as is known from those that came: versions may differ.
     most: Most,
+    /// How many of the places that were free at the last look are left for each tenant, if several want them.
+    turns: Option<BTreeMap<TenantId, u32>>,
+    /// Behind whom the next turn is.
+    last: Option<TenantId>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +103,8 @@ pub(crate) struct Concurrency {
 #[derive(Debug)]
 pub(crate) struct Place {
     concurrency: Concurrency,
-    function: Name,
+    name: Arc<Name>,
+    tenant: TenantId,
     used: bool,
 }
 
@@ -70,35 +114,42 @@ impl Concurrency {
     }
 
     /// `None` if as many are taken as may run.
-    pub(crate) fn take(&self, tenant: &TenantId, function: &str) -> Option<Place> {
-        let function = (tenant.clone(), function.to_owned());
+    pub(crate) fn take(&self, tenant: &TenantId, target: &str) -> Option<Place> {
+        self.place(Name::new(tenant, target), tenant)
+    }
+
+    fn place(&self, name: Arc<Name>, tenant: &TenantId) -> Option<Place> {
         let mut functions = self.lock();
-        let known = functions.known.entry(function.clone()).or_default();
-        if !known.has_room() {
-            functions.passed.insert(function);
+        let known = functions.known.entry(name.clone()).or_default();
+        if !known.has_room_for(tenant) {
+            functions.pass_over(name, tenant);
             return None;
         }
         known.taken += 1;
-        Some(Place { concurrency: self.clone(), function, used: false })
+        if let Some(left) = known.turns.as_mut().and_then(|turns| turns.get_mut(tenant)) {
+            *left = left.saturating_sub(1);
+        }
+        drop(functions);
+        Some(Place { concurrency: self.clone(), name, tenant: tenant.clone(), used: false })
     }
 
     /// A place for a run that has not waited: `None` if one that has may want it.
-    pub(crate) fn begin(&self, tenant: &TenantId, function: &str, most: Option<u32>) -> Option<Place> {
-        let function = (tenant.clone(), function.to_owned());
-        if self.lock().passed.contains(&function) {
+    pub(crate) fn begin(&self, tenant: &TenantId, target: &str, most: Option<u32>) -> Option<Place> {
+        let name = Name::new(tenant, target);
+        if self.lock().passed.contains_key(&name) {
             return None;
         }
-        let mut place = self.take(&function.0, &function.1)?;
+        let mut place = self.place(name, tenant)?;
         place.enter(most).then_some(place)
     }
 
     /// Whether another invocation is worth a try. Whoever asks for one that waits passes it over if not.
-    pub(crate) fn has_room(&self, tenant: &TenantId, function: &str) -> bool {
-        let function = (tenant.clone(), function.to_owned());
+    pub(crate) fn has_room(&self, tenant: &TenantId, target: &str) -> bool {
+        let name = Name::new(tenant, target);
         let mut functions = self.lock();
-        let has_room = functions.known.get(&function).is_none_or(Function::has_room);
+        let has_room = functions.known.get(&name).is_none_or(|known| known.has_room_for(tenant));
         if !has_room {
-            functions.passed.insert(function);
+            functions.pass_over(name, tenant);
         }
         has_room
     }
@@ -109,18 +160,63 @@ impl Concurrency {
     }
 
     /// The backlog is looked at from its beginning: whoever is still passed over will be so again. What `is_left_out` of the
-    /// look stays as it is.
-    pub(crate) fn look_again(&self, is_left_out: impl Fn(&TenantId) -> bool) {
-        self.lock().passed.retain(|(tenant, _)| is_left_out(tenant));
+    /// look stays as it is. Of tenants that want the same places, those who `may_come` have turns until the next look.
+    pub(crate) fn look_again(&self, is_left_out: impl Fn(&TenantId) -> bool, may_come: impl Fn(&TenantId) -> bool) {
+        let mut functions = self.lock();
+        let Functions { known, passed, in_turns } = &mut *functions;
+        for name in in_turns.drain(..) {
+            known.entry(name).and_modify(|function| function.turns = None);
+        }
+        for (name, tenants) in passed.iter().filter(|(_, tenants)| tenants.len() > 1) {
+            let Some(function) = known.get_mut(name) else { continue };
+            if function.give_turns(tenants, |tenant| !is_left_out(tenant) && may_come(tenant)) {
+                in_turns.push(name.clone());
+            }
+        }
+        passed.retain(|_, tenants| {
+            tenants.retain(|tenant| is_left_out(tenant));
+            !tenants.is_empty()
+        });
+    }
+}
+
+impl Functions {
+    fn pass_over(&mut self, name: Arc<Name>, tenant: &TenantId) {
+        self.passed.entry(name).or_default().insert(tenant.clone());
     }
 }
 
 impl Function {
-    fn has_room(&self) -> bool {
+    fn has_room_for(&self, tenant: &TenantId) -> bool {
+        let is_its_turn = |turns: &BTreeMap<TenantId, u32>| turns.get(tenant).is_some_and(|left| *left > 0);
         match self.most {
-            Most::At(most) => self.taken < most,
+            Most::At(most) => self.taken < most && self.turns.as_ref().is_none_or(is_its_turn),
             Most::Unknown | Most::Any => true,
         }
+    }
+
+    /// Shares what is free among those that want it, one by one from the next on. False if there is nothing to share.
+    fn give_turns(&mut self, tenants: &BTreeSet<TenantId>, may_come: impl Fn(&TenantId) -> bool) -> bool {
+        let Most::At(most) = self.most else { return false };
+        let free = most.saturating_sub(self.taken);
+        let behind = self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let first = tenants.range::<TenantId, _>((behind, Bound::Unbounded));
+        // Those up to the last one, who are all of them if there is none.
+        let rest = self.last.as_ref().map(|last| tenants.range::<TenantId, _>(..=last));
+        let order: Vec<&TenantId> = first.chain(rest.into_iter().flatten()).filter(|tenant| may_come(tenant)).collect();
+        let count = u32::try_from(order.len()).unwrap_or(u32::MAX);
+        if free == 0 || count < 2 {
+            return false;
+        }
+        let (each, more) = (free / count, free % count);
+        let turn = |number: u32| each + u32::from(number < more);
+        let turns = (0..).zip(&order).map(|(number, tenant)| (TenantId::clone(tenant), turn(number))).collect();
+        let last = (0..).zip(&order).filter(|(number, _)| *number < more).last();
+        if let Some((_, last)) = last {
+            self.last = Some(TenantId::clone(last));
+        }
+        self.turns = Some(turns);
+        true
     }
 }
 
@@ -128,12 +224,12 @@ impl Place {
     /// Says how many may run by the run's own version. False if as many do.
     pub(crate) fn enter(&mut self, most: Option<u32>) -> bool {
         let mut functions = self.concurrency.lock();
-        let known = functions.known.entry(self.function.clone()).or_default();
+        let known = functions.known.entry(self.name.clone()).or_default();
         known.most = known.most.and(most);
         if most.is_some_and(|most| known.running >= most) {
             // With nobody running there is nobody who would give a place back.
             if known.running > 0 {
-                functions.passed.insert(self.function.clone());
+                functions.pass_over(self.name.clone(), &self.tenant);
             }
             return false;
         }
@@ -144,10 +240,10 @@ impl Place {
 
     /// Gives it back. Says whether somebody waits for it.
     pub(crate) fn leave(self) -> bool {
-        let (concurrency, function) = (self.concurrency.clone(), self.function.clone());
+        let (concurrency, name) = (self.concurrency.clone(), self.name.clone());
         // First given back: whoever is passed over from then on has seen that.
         drop(self);
-        concurrency.lock().passed.contains(&function)
+        concurrency.lock().passed.contains_key(&name)
     }
 }
 
@@ -155,13 +251,13 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut functions = self.concurrency.lock();
         let remembered = functions.known.len() <= KNOWN_MAX;
-        let Some(known) = functions.known.get_mut(&self.function) else { return };
+        let Some(known) = functions.known.get_mut(&self.name) else { return };
         known.taken = known.taken.saturating_sub(1);
         known.running = known.running.saturating_sub(u32::from(self.used));
         // At zero nothing would ever come again that could say otherwise.
         let limited = matches!(known.most, Most::At(most) if most > 0);
         if known.taken == 0 && !(limited && remembered) {
-            functions.known.remove(&self.function);
+            functions.known.remove(&self.name);
         }
     }
 }
@@ -227,12 +323,58 @@ mod tests {
         assert!(begin().is_none(), "one runs");
         assert!(first.leave(), "one waits for it");
         assert!(begin().is_none(), "it is the other's");
-        concurrency.look_again(|_| false);
+        concurrency.look_again(|_| false, |_| true);
         let second = begin().unwrap();
         assert!(!concurrency.has_room(&acme(), "f"), "one that waits is passed over");
-        concurrency.look_again(|tenant| *tenant == acme());
+        concurrency.look_again(|tenant| *tenant == acme(), |_| true);
         assert!(second.leave(), "that look has left it out");
-        concurrency.look_again(|_| false);
+        concurrency.look_again(|_| false, |_| true);
         assert!(!begin().unwrap().leave());
+    }
+
+    /// SR-030: an entrypoint's places are one for all tenants, a function's are each tenant's own.
+    #[test]
+    fn tenants_share_the_places_of_an_entrypoint() {
+        let concurrency = Concurrency::default();
+        let begin = |tenant: &str, target| concurrency.begin(&TenantId::parse(tenant).unwrap(), target, Some(1));
+        let _functions = [begin("a", "ep_1").unwrap(), begin("b", "ep_1").unwrap()];
+        let first = begin("a", "entrypoint|ep_1").unwrap();
+        assert!(begin("b", "entrypoint|ep_1").is_none() && begin("b", "entrypoint|ep_2").is_some());
+        assert!(first.leave(), "another tenant waits for it");
+    }
+
+    /// Who gets the places that are free at each look, if all of the tenants want each and the first ask first.
+    fn served(most: u32, free: u32, may_come: impl Fn(&TenantId) -> bool) -> Vec<String> {
+        let concurrency = Concurrency::default();
+        let tenants = ["a", "b", "c"].map(|tenant| TenantId::parse(tenant).unwrap());
+        let take = |tenant: &TenantId| {
+            let mut place = concurrency.take(tenant, "entrypoint|ep_1")?;
+            place.enter(Some(most)).then_some(place)
+        };
+        let mut places: Vec<_> = (0..most).map(|_| take(&tenants[0]).unwrap()).collect();
+        let mut served = Vec::new();
+        for _ in 0..4 {
+            assert!(tenants.iter().all(|tenant| take(tenant).is_none()), "as many run as may");
+            assert!(places.drain(..free as usize).all(Place::leave));
+            concurrency.look_again(|_| false, &may_come);
+            for tenant in tenants.iter().filter(|tenant| may_come(tenant)) {
+                while let Some(place) = take(tenant) {
+                    served.push(tenant.to_string());
+                    places.push(place);
+                }
+            }
+        }
+        served
+    }
+
+    #[test]
+    fn tenants_that_want_the_same_places_take_turns() {
+        assert_eq!(served(1, 1, |_| true), ["a", "b", "c", "a"]);
+        assert_eq!(served(5, 4, |_| true).len(), 16);
+        let served_of = |tenant: &str| served(5, 4, |_| true).iter().filter(|served| *served == tenant).count();
+        assert_eq!([served_of("a"), served_of("b"), served_of("c")], [6, 5, 5]);
+        // One who cannot come keeps nobody waiting.
+        assert_eq!(served(1, 1, |tenant| tenant.as_str() != "b"), ["a", "c", "a", "c"]);
+        assert_eq!(served(1, 1, |tenant| tenant.as_str() == "b"), ["b", "b", "b", "b"]);
     }
 }

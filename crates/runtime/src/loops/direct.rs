@@ -17,7 +17,7 @@ use servo_store::dispatch::DispatchStep;
 use servo_store::{DispatchRow, Fence};
 
 use super::authority;
-use super::concurrency::Place;
+use super::concurrency::{Place, target_of};
 use super::dispatcher::Workshop;
 use super::invocation::{Invocation, Prepared};
 use super::slots::{Slot, Slots};
@@ -50,6 +50,7 @@ pub(crate) struct Reserved {
     open: Arc<Open>,
     slot: Slot,
     place: Place,
+    target: String,
     fence: Fence,
     is_awaited: bool,
 }
@@ -83,8 +84,9 @@ impl Direct {
         let fence = open.workshop.authority.fence(engine.now())?;
         let tenant = &start.context.tenant_id;
         let slot = open.slots.occupy(tenant)?;
-        let place = open.workshop.concurrency.begin(tenant, &start.start.function, start.start.max_concurrent)?;
-        Some(Reserved { open, slot, place, fence, is_awaited: start.start.synchronous })
+        let target = target_of(&start.start);
+        let place = open.workshop.concurrency.begin(tenant, &target, start.start.max_concurrent)?;
+        Some(Reserved { open, slot, place, target, fence, is_awaited: start.start.synchronous })
     }
 }
 
@@ -122,8 +124,8 @@ impl Reserved {
     }
 
     /// The invocation to record behind the run's start. `None` if the dispatch is in flight, which a new one never is.
-    pub(crate) fn first(self, run_id: &RunId, tenant: &TenantId, function: &str) -> Option<(First, Command)> {
-        let Self { open, slot, place, fence, is_awaited } = self;
+    pub(crate) fn first(self, run_id: &RunId, tenant: &TenantId) -> Option<(First, Command)> {
+        let Self { open, slot, place, target, fence, is_awaited } = self;
         let Workshop { executions, authority, handlers, .. } = open.workshop.clone();
         let engine = executions.engine().clone();
         let now = engine.now();
@@ -132,7 +134,7 @@ impl Reserved {
             request_id: step.request_id(run_id),
             run_id: run_id.clone(),
             tenant: tenant.clone(),
-            target: function.to_owned(),
+            target,
             step: Some(step),
             state: DispatchState::Notified,
             channel: Some(authority.owner().to_string()),

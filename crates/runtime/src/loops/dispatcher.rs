@@ -12,7 +12,7 @@ use servo_store::{DispatchRow, Fence, Scope};
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
 use super::compensation;
-use super::concurrency::{Concurrency, Place};
+use super::concurrency::{Concurrency, Place, target_unless};
 use super::direct::Quiet;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
@@ -44,12 +44,14 @@ struct Handed {
 }
 
 /// What a function's run says about its invocations.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Function {
     /// How many may run at the same time.
     max_concurrent: Option<u32>,
     /// Whether it was started by a caller who waits.
     synchronous: bool,
+    /// Whose places they take, if the dispatch says something else.
+    target: Option<String>,
 }
 
 impl Workshop {
@@ -70,8 +72,15 @@ impl Workshop {
             _ => None,
         };
         match (step, function) {
-            (Some((HANDLER, invocation)), Some(Function { max_concurrent, synchronous })) => {
+            (Some((HANDLER, invocation)), Some(Function { max_concurrent, synchronous, target })) => {
                 // A function that has all it may have leaves its dispatches where they are, and the slots to others.
+                let place = match target {
+                    Some(target) => {
+                        drop(place);
+                        self.concurrency.take(&row.tenant, &target)
+                    }
+                    None => place,
+                };
                 let Some(mut place) = place else { return };
                 if !place.enter(max_concurrent) {
                     return;
@@ -109,7 +118,8 @@ impl Workshop {
 async fn function_of(engine: &Engine, row: &DispatchRow) -> Result<Option<Function>, Error> {
     let look = |state: &RunState| {
         let start = &state.execution.as_ref()?.head.start;
-        Some(Function { max_concurrent: start.max_concurrent, synchronous: start.synchronous })
+        let target = target_unless(start, &row.target);
+        Some(Function { max_concurrent: start.max_concurrent, synchronous: start.synchronous, target })
     };
     // It came with the run's start and stays, so that a state which is not the newest will do.
     if let Some(Some(function)) = engine.remembered(&Scope::System, &row.run_id, look).await {

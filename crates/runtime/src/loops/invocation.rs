@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
 use servo_canon::Digest;
-use servo_entrypoint::errors;
+use servo_entrypoint::{CompiledEntrypoint, errors};
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
 use servo_model::contract::DispatchState;
 use servo_model::execution::Execution;
@@ -369,9 +369,7 @@ fn checked(loaded: Option<&Loaded>, answer: Answer) -> Answer {
     let (Some(loaded), Answer::Succeeded(result)) = (loaded, &answer) else { return answer };
     let value = match serde_json::from_str(result.as_deref().unwrap_or("null")) {
         Ok(value) => value,
-        Err(error) => {
-            return Answer::Failed(Some(errors::bad_request(format!("the result is no JSON: {error}")).to_error()));
-        }
+        Err(error) => return Answer::Failed(Some(CompiledEntrypoint::no_json(&error).to_error())),
     };
     match loaded.compiled.check_result(value) {
         Ok(serde_json::Value::Null) => Answer::Succeeded(Some("null".to_owned())),

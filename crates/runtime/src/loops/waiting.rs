@@ -176,7 +176,8 @@ impl Waiting {
         self.stale = self.next.is_some();
         self.resting.retain(|_, until| began < *until);
         if self.next.is_none() {
-            self.concurrency.look_again(|tenant| self.resting.contains_key(tenant));
+            let rests = |tenant: &TenantId| self.resting.contains_key(tenant);
+            self.concurrency.look_again(rests, |tenant| self.slots.lock().has_room(tenant));
         }
         let mut tenants = 0;
         while self.known.len() < ROWS_MAX {

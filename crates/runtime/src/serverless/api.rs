@@ -1,9 +1,11 @@
 //! The published traits, each method one line to where it is done.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::Value;
 use servo_entrypoint::{
-    BulkControl, BulkOutcome, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
+    BulkControl, BulkOutcome, Created, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
     InvocationSignal, InvocationTimelineEvent, Page, PageQuery, RestRuntime, RuntimeErrorPayload, ServerlessRuntime,
     StatusCount, TimelineTail,
@@ -11,9 +13,9 @@ use servo_entrypoint::{
 use servo_model::{Permission, RunId, SecurityContext};
 
 use super::control::Redrive;
+use super::registry::Named;
 use super::timeline::Tail;
-use super::{Answer, Serverless, internal, no_invocation, store_error};
-use crate::entrypoints::entrypoint_of;
+use super::{Answer, Serverless, internal, no_invocation};
 
 fn document(entrypoint: &Entrypoint) -> Answer<Value> {
     serde_json::to_value(entrypoint).map_err(|error| internal(&error))
@@ -34,13 +36,15 @@ impl ServerlessRuntime for Serverless {
         ctx: &SecurityContext,
         filter: EntrypointListFilter,
     ) -> Result<Vec<Entrypoint>, RuntimeErrorPayload> {
-        Ok(self.page_of_entrypoints(ctx, &filter).await?.items)
+        if filter.page.is_cut() {
+            return Ok(self.page_of_entrypoints(ctx, &filter).await?.items);
+        }
+        Self::allow(ctx, Permission::DefinitionsRead)?;
+        self.all_entrypoints(ctx, &filter).await
     }
 
     async fn get_entrypoint(&self, ctx: &SecurityContext, entrypoint_id: &EntrypointId) -> Answer<Entrypoint> {
-        Self::allow(ctx, Permission::DefinitionsRead)?;
-        let row = self.entrypoint_row(ctx, entrypoint_id).await?;
-        entrypoint_of(&row).map_err(store_error)
+        self.read_entrypoint(ctx, Named::Address(entrypoint_id)).await
     }
 
     async fn update_entrypoint(
@@ -49,7 +53,7 @@ impl ServerlessRuntime for Serverless {
         entrypoint_id: &EntrypointId,
         entrypoint: Entrypoint,
     ) -> Answer<Entrypoint> {
-        self.update(ctx, entrypoint_id, document(&entrypoint)?).await
+        self.update(ctx, Named::Address(entrypoint_id), document(&entrypoint)?).await
     }
 
     async fn update_entrypoint_status(
@@ -58,15 +62,15 @@ impl ServerlessRuntime for Serverless {
         entrypoint_id: &EntrypointId,
         action: EntrypointStatusAction,
     ) -> Answer<Entrypoint> {
-        self.set_status(ctx, entrypoint_id, action).await
+        self.set_status(ctx, Named::Address(entrypoint_id), action).await
     }
 
     async fn delete_entrypoint(&self, ctx: &SecurityContext, entrypoint_id: &EntrypointId) -> Answer<()> {
-        self.remove(ctx, entrypoint_id).await
+        self.remove(ctx, Named::Address(entrypoint_id)).await
     }
 
     async fn start_invocation(&self, ctx: &SecurityContext, request: InvocationRequest) -> Answer<InvocationResult> {
-        self.start(ctx, request).await
+        self.start(ctx, request, None).await
     }
 
     async fn get_invocation(&self, ctx: &SecurityContext, invocation_id: &InvocationId) -> Answer<InvocationRecord> {
@@ -89,7 +93,10 @@ impl ServerlessRuntime for Serverless {
         ctx: &SecurityContext,
         filter: InvocationListFilter,
     ) -> Result<Vec<InvocationRecord>, RuntimeErrorPayload> {
-        Ok(self.page_of_invocations(ctx, &filter).await?.items)
+        if filter.page.is_cut() {
+            return Ok(self.page_of_invocations(ctx, &filter).await?.items);
+        }
+        self.all_invocations(ctx, filter).await
     }
 
     async fn get_invocation_timeline(
@@ -114,17 +121,25 @@ impl RestRuntime for Serverless {
         Ok(self.validate(ctx, document, None).await?.entrypoint)
     }
 
-    async fn update_document(
-        &self,
-        ctx: &SecurityContext,
-        entrypoint_id: &EntrypointId,
-        document: Value,
-    ) -> Answer<Entrypoint> {
-        self.update(ctx, entrypoint_id, document).await
+    async fn get_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<Entrypoint> {
+        self.read_entrypoint(ctx, Named::Id(id)).await
     }
 
-    async fn resolve_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<EntrypointId> {
-        self.resolve_id(ctx, id).await
+    async fn update_registration(&self, ctx: &SecurityContext, id: &str, document: Value) -> Answer<Entrypoint> {
+        self.update(ctx, Named::Id(id), document).await
+    }
+
+    async fn update_registration_status(
+        &self,
+        ctx: &SecurityContext,
+        id: &str,
+        action: EntrypointStatusAction,
+    ) -> Answer<Entrypoint> {
+        self.set_status(ctx, Named::Id(id), action).await
+    }
+
+    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<()> {
+        self.remove(ctx, Named::Id(id)).await
     }
 
     async fn page_entrypoints(&self, ctx: &SecurityContext, filter: EntrypointListFilter) -> Answer<Page<Entrypoint>> {
@@ -182,6 +197,15 @@ impl RestRuntime for Serverless {
         signal: InvocationSignal,
     ) -> Answer<InvocationRecord> {
         self.message(ctx, invocation_id, signal).await
+    }
+
+    async fn start_heard(
+        &self,
+        ctx: &SecurityContext,
+        request: InvocationRequest,
+        heard: Arc<dyn Created>,
+    ) -> Answer<InvocationResult> {
+        self.start(ctx, request, Some(heard)).await
     }
 
     async fn bulk_control(&self, ctx: &SecurityContext, request: BulkControl) -> Answer<Page<BulkOutcome>> {

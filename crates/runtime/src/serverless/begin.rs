@@ -11,6 +11,7 @@ use servo_model::ids::Name;
 use servo_model::invocation::Compensates;
 use servo_model::plan::RunContext;
 use servo_model::{RunId, TenantId};
+use servo_wire::lambda::ErrorName;
 
 use crate::entrypoints::Loaded;
 use crate::executions::{Executions, Refused, Resolved};
@@ -36,12 +37,13 @@ pub(crate) struct Begin<'a> {
 }
 
 impl Executions {
-    /// What a run of an entrypoint executes that refers to a function. It is pinned as well: its newest version now.
+    /// What a run of an entrypoint executes that refers to a function. It is pinned as well: its newest version now, which may
+    /// be of another kind than the one that the entrypoint was registered over.
     pub(crate) async fn referred(&self, loaded: &Loaded) -> Result<Option<Resolved>, Refused> {
-        match loaded.refers_to() {
-            Some(reference) => Ok(Some(Box::pin(self.resolve(&loaded.tenant, reference, None)).await?)),
-            None => Ok(None),
-        }
+        let Some(reference) = loaded.refers_to() else { return Ok(None) };
+        let function = Box::pin(self.resolve(&loaded.tenant, reference, None)).await?;
+        check_kind(loaded, &function)?;
+        Ok(Some(function))
     }
 
     /// `referred` is what the entrypoint refers to, if it does.
@@ -63,6 +65,8 @@ impl Executions {
         let pin = pin::of(&loaded.entrypoint, begin.mode, &begin.correlation_id, begin.dead_letter_grace_seconds);
         let mut pin = pin.ok_or_else(|| Refused::invalid("the entrypoint is not registered"))?;
         pin.function_digest = function_digest;
+        // Nobody waits for a replay, whatever its mode.
+        let synchronous = begin.mode == InvocationMode::Sync && begin.replay_of.is_none();
         (pin.compensates, pin.replay_of) = (begin.compensates, begin.replay_of);
         let request_digest = Digest::of(begin.params.as_bytes());
         Ok(Box::new(StartExecution {
@@ -79,7 +83,7 @@ impl Executions {
                 trace: Some(begin.trace.unwrap_or_else(|| self.engine().ids().traceparent())),
                 parent: begin.parent,
                 max_concurrent: u32::try_from(traits.limits.max_concurrent).ok(),
-                synchronous: begin.mode == InvocationMode::Sync,
+                synchronous,
                 input: Some(begin.params),
                 entrypoint: Some(Box::new(pin)),
             }),
@@ -96,4 +100,20 @@ impl Executions {
             admission: Admission::Now,
         }))
     }
+}
+
+/// A function never waits and is never undone, and a durable one does both: as which of them it runs, the entrypoint has said.
+fn check_kind(loaded: &Loaded, function: &Resolved) -> Result<(), Refused> {
+    let is_workflow = loaded.kind == EntrypointType::Workflow;
+    if is_workflow == function.spec.durable {
+        return Ok(());
+    }
+    let (kind, fitting) = if is_workflow { ("workflow", "durable") } else { ("function", "plain") };
+    let (other_kind, other) = if is_workflow { ("function", "plain") } else { ("workflow", "durable") };
+    let (address, Resolved { name, version, .. }) = (&loaded.entrypoint.entrypoint_id, function);
+    let message = format!(
+        "the entrypoint `{address}` is a {kind}, and version {version} of the function `{name}`, which it refers to, is {other}; \
+         publish a {fitting} version of `{name}`, or register a {other_kind} over it and call that"
+    );
+    Err(Refused::new(ErrorName::ResourceConflict, message))
 }

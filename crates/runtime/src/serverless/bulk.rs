@@ -8,11 +8,13 @@ use servo_entrypoint::{
 };
 use servo_model::SecurityContext;
 
-use super::control::Redrive;
+use super::control::{Redrive, permission};
 use super::{Answer, Serverless};
 
 impl Serverless {
     pub(super) async fn bulk(&self, ctx: &SecurityContext, request: BulkControl) -> Answer<Page<BulkOutcome>> {
+        // Refused as a whole: otherwise it would be a success that did nothing.
+        Self::allow(ctx, permission(&request.action))?;
         if !(1..=BULK_ITEMS_MAX).contains(&request.max_items) {
             let message = format!("one call takes 1 to {BULK_ITEMS_MAX} runs");
             let issue = ValidationIssue::new("limit_exceeded", "$.max_items", message);

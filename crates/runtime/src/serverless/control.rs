@@ -31,13 +31,12 @@ pub(super) struct Controlled<'a> {
     again: Option<Checked<'a>>,
 }
 
-fn permission(action: &Action) -> Permission {
+pub(super) fn permission(action: &Action) -> Permission {
     match action {
         Action::Cancel => Permission::RunsCancel,
         Action::Replay => Permission::RunsTrigger,
-        Action::Suspend | Action::Resume | Action::Retry | Action::RetryStep { .. } | Action::SkipStep { .. } => {
-            Permission::RunsRetry
-        }
+        Action::Suspend | Action::Resume | Action::SkipStep { .. } => Permission::RunsControl,
+        Action::Retry | Action::RetryStep { .. } => Permission::RunsRetry,
     }
 }
 
@@ -81,7 +80,7 @@ impl Serverless {
         let Controlled { run_id, earlier, again } = self.check_control(ctx, invocation_id, &action, redrive).await?;
         let mut entered = None;
         if let Some(again) = &again {
-            self.check_rate(ctx, &again.loaded).await?;
+            self.entrypoints().check_rate(ctx, &again.loaded).await?;
             entered = Some(self.check_quota(ctx, again.policy).await?);
         }
         match action {
@@ -126,10 +125,8 @@ impl Serverless {
     ) -> Answer<InvocationRecord> {
         let (checked, entered) = again.ok_or_else(|| errors::internal("a replay was not checked"))?;
         let params = serde_json::to_string(&earlier.params).map_err(|error| super::internal(&error))?;
-        // Nobody waits for a replay: its answer is the new run.
-        let mode = servo_entrypoint::InvocationMode::Async;
-        let checked = Checked { params, mode, ..checked };
-        let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone()), entered).await?;
+        let checked = Checked { params, mode: earlier.mode, ..checked };
+        let (record, _) = self.create(ctx, &checked, None, Some(run_id.clone()), (entered, None)).await?;
         Ok(record)
     }
 

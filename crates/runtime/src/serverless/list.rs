@@ -1,146 +1,23 @@
-//! Lists, cut into pages by cursors that are sealed: bound to the tenant and to what was asked.
+//! The list of invocations, and how many there are.
 
-use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
 use servo_canon::Digest;
-use servo_entrypoint::odata::{Compare, Direction, Filter, Literal, OrderBy, Row};
+use servo_entrypoint::odata::{Compare, Filter, INVOCATIONS, Literal};
 use servo_entrypoint::{
-    Entrypoint, EntrypointListFilter, InvocationListFilter, InvocationRecord, Page, PageInfo, PageQuery, StatusCount,
-    errors, gts,
+    InvocationListFilter, InvocationRecord, LIMIT_MAX, Page, PageInfo, PageQuery, StatusCount, errors,
 };
 use servo_model::invocation::{InvocationMode, InvocationStatus};
-use servo_model::{Permission, RunId, SecurityContext, TenantId, Timestamp};
+use servo_model::{Permission, SecurityContext};
 use servo_store::RunRow;
-use servo_store::entrypoints::{ARCHIVED, EntrypointQuery};
-use servo_store::runs::{CompareOp, RunField, RunFilter, RunOrder, RunQuery, RunValue};
+use servo_store::runs::{CompareOp, RunField, RunFilter, RunQuery, RunValue};
 
+use super::sorted::{Place, Sorting};
 use super::visible::Hidden;
 use super::{Answer, Serverless, engine_error, store_error};
 use crate::engine::Error;
-use crate::entrypoints::entrypoint_of;
-use crate::executions::Purpose;
-
-/// Where a page begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
-    tenant: TenantId,
-    /// The digest of filter and order.
-    asked: Digest,
-    /// The page ends before this place, instead of beginning behind it.
-    back: bool,
-    at: String,
-}
-
-/// Entrypoints that are read together; a tenant has few.
-pub(super) const ENTRYPOINTS_READ: u32 = 200;
 
 impl Serverless {
-    fn open(&self, ctx: &SecurityContext, asked: Digest, page: &PageQuery) -> Answer<Option<Mark>> {
-        let Some(text) = page.cursor.as_deref() else { return Ok(None) };
-        let mut sealed = text.replace('-', "+").replace('_', "/");
-        sealed.extend(std::iter::repeat_n('=', (4 - sealed.len() % 4) % 4));
-        let mark: Option<Mark> = self.executions.seal().open(Purpose::Page, &sealed);
-        let mark = mark.filter(|mark| mark.tenant == ctx.tenant && mark.asked == asked);
-        let wrong = || errors::bad_request("the cursor is not one of this list; begin again without it");
-        Ok(Some(mark.ok_or_else(wrong)?))
-    }
-
-    fn close(&self, ctx: &SecurityContext, asked: Digest, back: bool, at: &str) -> String {
-        let mark = Mark { tenant: ctx.tenant.clone(), asked, back, at: at.to_owned() };
-        let sealed = self.executions.seal().close(Purpose::Page, self.engine().ids().nonce(), &mark);
-        // A cursor goes into a query, where `+` would be a space.
-        sealed.trim_end_matches('=').replace('+', "-").replace('/', "_")
-    }
-
-    /// The digest of a list that is counted from its beginning, and where a page of it begins.
-    pub(super) fn place(&self, ctx: &SecurityContext, what: &str, page: &PageQuery) -> Answer<(Digest, usize)> {
-        let asked = Digest::of(format!("{what}|{:?}|{:?}", page.filter, page.order).as_bytes());
-        let wrong = |_| errors::bad_request("the cursor is not one of this list; begin again without it");
-        let start = match self.open(ctx, asked, page)? {
-            None => 0,
-            Some(mark) => {
-                let at: usize = mark.at.parse().map_err(wrong)?;
-                if mark.back { at.saturating_sub(page.limit() as usize) } else { at }
-            }
-        };
-        Ok((asked, start))
-    }
-
-    /// A page of what is at hand as a whole, from its place on.
-    pub(super) fn page_of<T>(
-        &self,
-        ctx: &SecurityContext,
-        (asked, start): (Digest, usize),
-        page: &PageQuery,
-        all: Vec<T>,
-    ) -> Page<T> {
-        let limit = page.limit() as usize;
-        let total = all.len();
-        let end = (start + limit).min(total);
-        let items: Vec<T> = all.into_iter().skip(start).take(limit).collect();
-        let has_more = end < total;
-        Page {
-            page_info: PageInfo {
-                next_cursor: has_more.then(|| self.close(ctx, asked, false, &end.to_string())),
-                prev_cursor: (start > 0).then(|| self.close(ctx, asked, true, &start.to_string())),
-                has_more,
-            },
-            items,
-        }
-    }
-
-    pub(super) async fn page_of_entrypoints(
-        &self,
-        ctx: &SecurityContext,
-        filter: &EntrypointListFilter,
-    ) -> Answer<Page<Entrypoint>> {
-        Self::allow(ctx, Permission::DefinitionsRead)?;
-        if filter.tenant_id.as_deref().is_some_and(|tenant| tenant != ctx.tenant.as_str()) {
-            let place = self.place(ctx, "none", &filter.page)?;
-            return Ok(self.page_of(ctx, place, &filter.page, Vec::new()));
-        }
-        let what = format!(
-            "entrypoints|{:?}|{:?}|{:?}|{:?}|{:?}",
-            filter.entrypoint_id_prefix, filter.status, filter.owner_type, filter.runtime, filter.tags
-        );
-        // Before anything is read: a wrong cursor costs nothing.
-        let place = self.place(ctx, &what, &filter.page)?;
-        let asks_archived = filter.page.filter.as_ref().is_some_and(|filter| filter.asks_for("status", ARCHIVED));
-        let mut query = EntrypointQuery {
-            statuses: filter.status.iter().map(|status| status.as_str().to_owned()).collect(),
-            exclude_archived: filter.status.is_none() && !asks_archived,
-            owner_type: filter.owner_type.map(|owner| owner.as_str().to_owned()),
-            // What is shared with the caller is among the others' own.
-            subject: (!ctx.may(Permission::Platform) && !self.platform.access.shares()).then(|| ctx.subject.clone()),
-            adapter: filter.runtime.clone(),
-            tags: filter.tags.clone(),
-            limit: ENTRYPOINTS_READ,
-            ..EntrypointQuery::default()
-        };
-        if let Some(prefix) = &filter.entrypoint_id_prefix {
-            query.address_prefix = Some(prefix.strip_suffix('*').unwrap_or(prefix).to_owned());
-        }
-        let mut all = Vec::new();
-        loop {
-            let rows = self.engine().store().list_entrypoints(&Self::scope(ctx), &query).await.map_err(store_error)?;
-            let Some(last) = rows.last() else { break };
-            query.after = Some(query.order.key(last));
-            for row in rows {
-                let Some(row) = self.shown(ctx, row).await? else { continue };
-                let entrypoint = entrypoint_of(&row).map_err(store_error)?;
-                let prefix = filter.entrypoint_id_prefix.as_deref();
-                if prefix.is_none_or(|prefix| gts::matches_prefix(&row.address, prefix))
-                    && filter.page.filter.as_ref().is_none_or(|filter| filter.matches(&Shown(&entrypoint)))
-                {
-                    all.push(entrypoint);
-                }
-            }
-        }
-        let newest = OrderBy::newest(&servo_entrypoint::odata::ENTRYPOINTS);
-        let order = filter.page.order.as_ref().unwrap_or(&newest);
-        all.sort_by(|left, right| order.compare(&Shown(left), &Shown(right)));
-        Ok(self.page_of(ctx, place, &filter.page, all))
-    }
-
     pub(super) async fn page_of_invocations(
         &self,
         ctx: &SecurityContext,
@@ -160,6 +37,34 @@ impl Serverless {
         Ok(Page { items, page_info })
     }
 
+    /// All that the caller sees of what is asked for. What begins meanwhile is left out, so that this comes to an end.
+    pub(super) async fn all_invocations(
+        &self,
+        ctx: &SecurityContext,
+        mut filter: InvocationListFilter,
+    ) -> Answer<Vec<InvocationRecord>> {
+        Self::allow(ctx, Permission::RunsRead)?;
+        let (newest, _) = self.rows(ctx, &InvocationListFilter::default(), 1).await?;
+        if let (Some(newest), Some(field)) = (newest.first(), INVOCATIONS.field(INVOCATIONS.id)) {
+            let value = Literal::Text(newest.run_id.to_string());
+            let known = Filter::Compare { field, compare: Compare::Le, value };
+            filter.page.filter = Some(match filter.page.filter.take() {
+                None => known,
+                Some(asked) => Filter::And(vec![asked, known]),
+            });
+        }
+        filter.page.limit = Some(LIMIT_MAX);
+        let mut all = Vec::new();
+        loop {
+            let page = self.page_of_invocations(ctx, &filter).await?;
+            all.extend(page.items);
+            filter.page.cursor = page.page_info.next_cursor;
+            if filter.page.cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
     /// The rows of one page, and how to go on.
     pub(super) async fn rows(
         &self,
@@ -171,40 +76,38 @@ impl Serverless {
         if filter.tenant_id.as_deref().is_some_and(|tenant| tenant != ctx.tenant.as_str()) {
             return Ok(none);
         }
-        let Sorting { by_status, ascending } = sorting(filter.page.order.as_ref())?;
         // Pages may have different sizes; the list is the same.
         let page = PageQuery { cursor: None, limit: None, ..filter.page.clone() };
         let asked = Digest::of(format!("{:?}", InvocationListFilter { page, ..filter.clone() }).as_bytes());
-        let mark = self.open(ctx, asked, &filter.page)?;
+        let mark = self.open::<String>(ctx, asked, &filter.page)?;
         let back = mark.as_ref().is_some_and(|mark| mark.back);
-        let (status, after) = match &mark {
-            None => (None, None),
-            Some(mark) => read_place(&mark.at).ok_or_else(|| errors::bad_request("the cursor cannot be read"))?,
-        };
-        let order = if by_status { RunOrder::Visible { after: status } } else { RunOrder::RunId };
+        let unread = || errors::bad_request("the cursor cannot be read");
+        let place = mark.as_ref().map(|mark| Place::parse(&mark.at).ok_or_else(unread)).transpose()?;
+        let sorting = Sorting::of(filter.page.order.as_ref());
+        let sorting = if back { sorting.reversed() } else { sorting };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
         // Whoever names an entrypoint has been checked to see it.
         let hidden = if query.plan_ids.is_empty() { self.sight.hidden(ctx).await } else { Ok(Hidden::default()) };
         let hidden = hidden.map_err(store_error)?;
         let query = RunQuery { filter: hidden.narrow(query.filter), ..query };
-        let query = RunQuery { order, oldest_first: ascending != back, after, limit: limit + 1, ..query };
-        let mut rows = self.engine().store().list_runs(&Self::scope(ctx), &query).await.map_err(store_error)?;
+        let mut rows = self.sorted_rows(ctx, &sorting, query, place.as_ref(), limit as usize + 1).await?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         if back {
             rows.reverse();
         }
-        let place = |row: &RunRow| format!("{} {}", row.visible.as_str(), row.run_id);
-        let (first, last) = (rows.first().map(place), rows.last().map(place));
+        let stands = |row: &RunRow| Place::of(row).to_string();
+        let (first, last) = (rows.first().map(stands), rows.last().map(stands));
         // Whoever came from a page has one on that side.
         let (before, behind) = if back { (more, true) } else { (mark.is_some(), more) };
-        let cursor = |at: Option<String>, back: bool| at.map(|at| self.close(ctx, asked, back, &at));
+        let cursor = |at: Option<String>, back: bool| at.map(|at| self.close(ctx, asked, back, at));
         let page_info = PageInfo {
             next_cursor: cursor(last, false).filter(|_| behind),
             prev_cursor: cursor(first, true).filter(|_| before),
             has_more: behind,
         };
-        rows.retain(|row| !hidden.holds(&row.plan_id));
+        let mut met = HashSet::new();
+        rows.retain(|row| !hidden.holds(&row.plan_id) && met.insert(row.run_id.clone()));
         Ok((rows, page_info))
     }
 
@@ -342,63 +245,5 @@ impl Serverless {
         let counts = counts.map_err(store_error)?;
         let counts = counts.into_iter().map(|(status, count)| StatusCount { status, count }).collect();
         if registration.is_some() { Ok(counts) } else { self.without_hidden(ctx, counts).await }
-    }
-}
-
-/// A run's place in a list: its status, which counts where that is the order, and its id.
-fn read_place(text: &str) -> Option<(Option<InvocationStatus>, Option<RunId>)> {
-    let (status, run_id) = text.split_once(' ')?;
-    Some((Some(InvocationStatus::parse(status)?), Some(RunId::parse(run_id).ok()?)))
-}
-
-/// What an index can serve.
-struct Sorting {
-    /// Otherwise by id, which is by time.
-    by_status: bool,
-    ascending: bool,
-}
-
-fn sorting(order: Option<&OrderBy>) -> Answer<Sorting> {
-    let by_id = |name: &str| matches!(name, "created_at" | "invocation_id" | "id");
-    let keys = order.map(OrderBy::keys).unwrap_or_default();
-    let Some(first) = keys.first() else { return Ok(Sorting { by_status: false, ascending: false }) };
-    let by_status = first.field.name == "status";
-    // Ids break ties, in the direction of the whole.
-    let rest = keys.iter().skip(usize::from(by_status));
-    let is_served = if by_status {
-        rest.into_iter().all(|key| by_id(key.field.name) && key.direction == first.direction)
-    } else {
-        by_id(first.field.name)
-    };
-    if is_served {
-        return Ok(Sorting { by_status, ascending: first.direction == Direction::Asc });
-    }
-    // Each field has an order of its own; this is about their combination.
-    Err(errors::bad_request(
-        "$orderby: behind `status` comes `created_at` or `invocation_id` in the same direction, such as `status asc,created_at asc`",
-    ))
-}
-
-/// An entrypoint as filters see it.
-struct Shown<'a>(&'a Entrypoint);
-
-impl Row for Shown<'_> {
-    fn value(&self, field: &str) -> Literal {
-        let definition = &self.0.definition;
-        let text = |text: &str| Literal::Text(text.to_owned());
-        let time = |at: Option<Timestamp>| Literal::Time(at.unwrap_or_else(|| Timestamp::from_millis(0)));
-        match field {
-            "id" => text(self.0.id.as_deref().unwrap_or_default()),
-            "entrypoint_id" => text(&self.0.entrypoint_id),
-            "tenant_id" => text(&definition.tenant_id),
-            "status" => text(definition.status.as_str()),
-            "owner_type" => text(definition.owner.owner_type.as_str()),
-            "runtime" => text(&definition.implementation.adapter),
-            "version" => text(&definition.version),
-            "title" => text(&definition.title),
-            "created_at" => time(definition.created_at),
-            "updated_at" => time(definition.updated_at),
-            _ => text(""),
-        }
     }
 }

@@ -8,6 +8,7 @@ use servo_entrypoint::{
 use servo_model::execution::Execution;
 use servo_model::invocation::{EntrypointKind, EntrypointPin};
 use servo_model::operation::{ExecutionStatus, OperationType};
+use servo_model::waiting::earliest_at;
 use servo_model::{RunState, Timestamp, TraceContext};
 
 use super::blocked;
@@ -43,7 +44,7 @@ pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
             span_id,
             metrics: metrics(execution, pin, finished_at),
         },
-        earliest_at: blocked_by.iter().filter_map(|blocked| blocked.until).min(),
+        earliest_at: earliest_at(state, execution),
         blocked_by,
     })
 }

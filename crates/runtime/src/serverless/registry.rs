@@ -17,6 +17,23 @@ use servo_store::entrypoints::EntrypointRow;
 use super::{Answer, LAMBDA, Serverless, internal, no_entrypoint, store_error};
 use crate::entrypoints::{Loaded, entrypoint_of, owner_of};
 
+/// How callers name an entrypoint.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Named<'a> {
+    /// Of the caller's tenant, or of what is there for everybody.
+    Address(&'a str),
+    /// The opaque one of its registration, which belongs to one tenant: the platform needs not say to which.
+    Id(&'a str),
+}
+
+impl<'a> Named<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Named::Address(text) | Named::Id(text) => text,
+        }
+    }
+}
+
 /// What the registry knows about the entrypoints that a definition names, looked up before it is checked.
 struct Known {
     handlers: BTreeMap<String, Handler>,
@@ -102,7 +119,7 @@ impl Serverless {
                 Ok(Some(issue.suggest("register the function first: servo functions register")))
             }
             Ok(function) => {
-                let kind = outline.address.and_then(servo_entrypoint::EntrypointType::of_address);
+                let kind = outline.address.and_then(servo_entrypoint::EntrypointType::from_gts_id);
                 let workflow = kind == Some(servo_entrypoint::EntrypointType::Workflow);
                 Ok((kind.is_some() && workflow != function.spec.durable).then(|| {
                     let (is, as_kind) =
@@ -162,11 +179,23 @@ impl Serverless {
         })
     }
 
-    /// The row behind an address, if the caller may see it.
-    pub(super) async fn entrypoint_row(&self, ctx: &SecurityContext, address: &str) -> Answer<EntrypointRow> {
-        let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
-        let row = found.ok_or_else(|| no_entrypoint(address))?;
-        self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(address))
+    /// The row behind a name, if the caller may see it.
+    async fn entrypoint_row(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<EntrypointRow> {
+        let (store, name) = (self.engine().store(), named.text());
+        let found = match named {
+            Named::Address(address) => store.find_entrypoint(&ctx.tenant, address).await,
+            Named::Id(id) => match store.get_entrypoint(&Self::scope(ctx), id).await {
+                Ok(None) if ctx.may(Permission::Platform) => store.get_entrypoint(&Scope::System, id).await,
+                found => found,
+            },
+        };
+        let row = found.map_err(store_error)?.ok_or_else(|| no_entrypoint(name))?;
+        self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(name))
+    }
+
+    pub(super) async fn read_entrypoint(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<Entrypoint> {
+        Self::allow(ctx, Permission::DefinitionsRead)?;
+        entrypoint_of(&self.entrypoint_row(ctx, named).await?).map_err(store_error)
     }
 
     /// Changes belong to the owner; the platform's entrypoints to the platform.
@@ -181,9 +210,9 @@ impl Serverless {
         }))
     }
 
-    pub(super) async fn update(&self, ctx: &SecurityContext, address: &str, document: Value) -> Answer<Entrypoint> {
+    pub(super) async fn update(&self, ctx: &SecurityContext, named: Named<'_>, document: Value) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
-        let row = self.entrypoint_row(ctx, address).await?;
+        let row = self.entrypoint_row(ctx, named).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         if !status::is_editable(entrypoint.definition.status) {
@@ -220,11 +249,11 @@ impl Serverless {
     pub(super) async fn set_status(
         &self,
         ctx: &SecurityContext,
-        address: &str,
+        named: Named<'_>,
         action: EntrypointStatusAction,
     ) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
-        let row = self.entrypoint_row(ctx, address).await?;
+        let row = self.entrypoint_row(ctx, named).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         let next = status::apply(entrypoint.definition.status, action)?;
@@ -232,15 +261,13 @@ impl Serverless {
         self.change(EntrypointRow { status: next.as_str().to_owned(), updated_at, ..row }).await
     }
 
-    pub(super) async fn remove(&self, ctx: &SecurityContext, address: &str) -> Answer<()> {
+    pub(super) async fn remove(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<()> {
         Self::allow(ctx, Permission::DefinitionsDelete)?;
-        let row = self.entrypoint_row(ctx, address).await?;
+        let row = self.entrypoint_row(ctx, named).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         match status::remove(entrypoint.definition.status)? {
-            status::Removal::Archive => {
-                self.set_status(ctx, address, EntrypointStatusAction::Archive).await.map(|_| ())
-            }
+            status::Removal::Archive => self.set_status(ctx, named, EntrypointStatusAction::Archive).await.map(|_| ()),
             status::Removal::Delete => {
                 let removed = self.engine().store().remove_entrypoint(&row.tenant, &row.id, row.revision).await;
                 removed.map_err(moved)?;
@@ -248,14 +275,6 @@ impl Serverless {
                 Ok(())
             }
         }
-    }
-
-    pub(super) async fn resolve_id(&self, ctx: &SecurityContext, id: &str) -> Answer<String> {
-        Self::allow(ctx, Permission::DefinitionsRead)?;
-        let scope = Scope::Tenant(ctx.tenant.clone());
-        let found = self.engine().store().get_entrypoint(&scope, id).await.map_err(store_error)?;
-        let row = found.ok_or_else(|| no_entrypoint(id))?;
-        Ok(self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(id))?.address)
     }
 }
 

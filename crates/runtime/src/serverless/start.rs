@@ -5,12 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use servo_canon::Digest;
 use servo_entrypoint::cache::{self, Earlier, Key, Lookup};
-use servo_entrypoint::rate::RateLimitDecision;
 use servo_entrypoint::validate::mode;
 use servo_entrypoint::{
-    InvocationMetrics, InvocationMode, InvocationObservability, InvocationRecord, InvocationRequest, InvocationResult,
-    InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy, ValidationError, ValidationIssue,
-    errors,
+    Created, InvocationMetrics, InvocationMode, InvocationObservability, InvocationRecord, InvocationRequest,
+    InvocationResult, InvocationStatus, InvocationTimestamps, RuntimeErrorPayload, TenantRuntimePolicy,
+    ValidationError, ValidationIssue, errors,
 };
 use servo_model::{Permission, RunId, RunState, SecurityContext, trace};
 use servo_store::Scope;
@@ -31,11 +30,17 @@ pub(super) struct Checked<'a> {
 }
 
 impl Serverless {
-    pub(super) async fn start(&self, ctx: &SecurityContext, request: InvocationRequest) -> Answer<InvocationResult> {
+    pub(super) async fn start(
+        &self,
+        ctx: &SecurityContext,
+        request: InvocationRequest,
+        heard: Option<Arc<dyn Created>>,
+    ) -> Answer<InvocationResult> {
         Self::allow(ctx, Permission::RunsTrigger)?;
         let checked = self.check(ctx, &request).await?;
         if request.dry_run {
             drop(self.check_quota(ctx, checked.policy).await?);
+            self.executions.referred(&checked.loaded).await.map_err(failure_of)?;
             let record = self.made_up(ctx, &checked)?;
             return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false });
         }
@@ -54,9 +59,9 @@ impl Serverless {
         {
             return Ok(answer);
         }
-        self.check_rate(ctx, &checked.loaded).await?;
+        self.entrypoints().check_rate(ctx, &checked.loaded).await?;
         let entered = self.check_quota(ctx, checked.policy).await?;
-        let (record, created) = self.create(ctx, &checked, key, None, entered).await?;
+        let (record, created) = self.create(ctx, &checked, key, None, (entered, heard)).await?;
         Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created })
     }
 
@@ -69,7 +74,7 @@ impl Serverless {
         let loaded = self.visible(ctx, &request.entrypoint_id).await?;
         loaded.check_callable()?;
         let mode = mode(&loaded.entrypoint.definition.traits, request.mode);
-        let params = loaded.compiled.check_params(Some(&request.params).filter(|params| !params.is_null()));
+        let params = loaded.compiled.check_params(Some(&request.params));
         let (mode, params) = match (mode, params) {
             (Ok(mode), Ok(params)) => (mode, params),
             (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => return Err(failure),
@@ -91,21 +96,6 @@ impl Serverless {
     pub(super) async fn visible(&self, ctx: &SecurityContext, address: &str) -> Answer<Arc<Loaded>> {
         let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
         self.seen(ctx, found).await.ok_or_else(|| no_entrypoint(address))
-    }
-
-    pub(super) async fn check_rate(&self, ctx: &SecurityContext, loaded: &Loaded) -> Answer<()> {
-        let Some(rate) = &loaded.entrypoint.definition.traits.rate_limit else { return Ok(()) };
-        let Some(limiter) = self.platform.limiters.find(&rate.strategy) else {
-            return Err(errors::internal(
-                "the entrypoint's rate limiter is not there any more; register its next version with another one",
-            ));
-        };
-        match limiter.check(ctx, &loaded.entrypoint.entrypoint_id, &rate.config).await {
-            RateLimitDecision::Allow => Ok(()),
-            RateLimitDecision::Reject { retry_after_seconds } => {
-                Err(errors::rate_limited(ctx.tenant.as_str(), retry_after_seconds))
-            }
-        }
     }
 
     /// Runs that are queued or running; those that wait hold no place.
@@ -176,9 +166,11 @@ impl Serverless {
         checked: &Checked<'_>,
         key: Option<Digest>,
         replay_of: Option<RunId>,
-        entered: Entered,
+        (entered, heard): (Entered, Option<Arc<dyn Created>>),
     ) -> Answer<(InvocationRecord, bool)> {
         let referred = self.executions.referred(&checked.loaded).await.map_err(failure_of)?;
+        // The answer to a replay is the new run.
+        let waits = checked.mode == InvocationMode::Sync && replay_of.is_none();
         let begin = Begin {
             loaded: &checked.loaded,
             tenant: ctx.tenant.clone(),
@@ -194,8 +186,8 @@ impl Serverless {
             trace: ctx.trace.map(|own| trace::with_state(own.traceparent(), ctx.trace_state.as_deref())),
         };
         let start = self.executions.begin(begin, referred).map_err(failure_of)?;
-        let mut deadline = self.deadline(checked.mode);
-        let started = self.engine().start_execution(start, key, Some(entered), deadline.as_mut()).await;
+        let mut deadline = self.deadline(checked.mode).filter(|_| waits);
+        let started = self.engine().start_execution(start, key, (Some(entered), heard), deadline.as_mut()).await;
         let (run_id, created) = started.map_err(|error| match error {
             Error::RequestMismatch => {
                 let issue = ValidationIssue::new(
@@ -208,7 +200,7 @@ impl Serverless {
             other => engine_error(other),
         })?;
         let record = self.answer(ctx, &run_id, deadline).await?;
-        let is_accepted = created && checked.mode == InvocationMode::Async;
+        let is_accepted = created && !waits;
         Ok((if is_accepted { as_accepted(record) } else { record }, created))
     }
 

@@ -14,11 +14,9 @@ use super::{Answer, Serverless, internal, no_invocation, store_error};
 
 /// Events of the log that are read together.
 const READ: u32 = 500;
-/// Timeline events of one run that are told; whoever needs more reads the run's own log.
-const EVENTS_MAX: usize = 100_000;
 
 impl Serverless {
-    /// Its first events, at least `most` of them if there are so many.
+    /// Its first events, at least `most` of them if there are so many. A run's log has an end, and so has this.
     pub(super) async fn timeline(
         &self,
         scope: &Scope,
@@ -26,7 +24,7 @@ impl Serverless {
         most: usize,
     ) -> Answer<Vec<InvocationTimelineEvent>> {
         let mut tail = Tail::new(self, scope, run_id);
-        while tail.read_on().await? && tail.teller.told.len() < most.min(EVENTS_MAX) {}
+        while tail.read_on().await? && tail.teller.told.len() < most {}
         Ok(tail.teller.told)
     }
 }

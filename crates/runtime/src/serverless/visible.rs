@@ -13,7 +13,7 @@ use servo_store::Scope;
 use servo_store::entrypoints::{EntrypointQuery, EntrypointRow, OWNER_USER};
 use servo_store::runs::{RunField, RunFilter, RunValue};
 
-use super::list::ENTRYPOINTS_READ;
+use super::catalog::ENTRYPOINTS_READ;
 use super::{Answer, Serverless, engine_error, no_invocation, record, store_error};
 use crate::entrypoints::{Loaded, owner_of};
 use crate::executions::Executions;

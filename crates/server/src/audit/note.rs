@@ -2,11 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use servo_entrypoint::Created;
 use servo_model::{SecurityContext, TenantId};
 
 /// Travels with a request. Clones are the same note.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Note(Arc<Mutex<Noted>>);
+pub(crate) struct Note(Arc<Page>);
+
+/// What all clones of a note write on.
+#[derive(Debug, Default)]
+struct Page(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 pub(super) struct Noted {
@@ -15,15 +20,25 @@ pub(super) struct Noted {
     pub tenant: Option<TenantId>,
     pub action: Option<&'static str>,
     pub unchanged: bool,
+    /// What was asked for is there, whatever becomes of the answer.
+    pub created: bool,
+}
+
+impl Created for Page {
+    fn created(&self, invocation_id: &str) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.object = Some(invocation_id.to_owned());
+        noted.created = true;
+    }
 }
 
 impl Note {
     fn change(&self, change: impl FnOnce(&mut Noted)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     pub(super) fn read<T>(&self, look: impl FnOnce(&Noted) -> T) -> T {
-        look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn caller(&self, caller: Arc<SecurityContext>) {
@@ -33,6 +48,16 @@ impl Note {
     /// What it is about, where the path does not say or says it otherwise.
     pub(crate) fn object(&self, id: &str) {
         self.change(|noted| noted.object = Some(id.to_owned()));
+    }
+
+    /// What was made for a caller who goes on waiting: from here on it is done, even if the caller hangs up or is told of a fault.
+    pub(crate) fn created(&self, id: &str) {
+        self.0.created(id);
+    }
+
+    /// The same, to be heard from elsewhere.
+    pub(crate) fn hears(&self) -> Arc<dyn Created> {
+        self.0.clone()
     }
 
     /// The tenant that has the object, where it need not be the caller's: its admins see what was done there. Only said of

@@ -1,32 +1,39 @@
 //! Refused requests cost nothing to send, so their entries are limited: so many a minute for each caller or source, and
 //! the rest of that minute is one entry with a count. Whoever floods the server fills neither the disk nor the memory.
+//!
+//! What was denied and what failed have places of their own: a caller who makes harmless mistakes by the dozen must not hide behind
+//! them what it was not allowed to do.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use servo_model::{AuditEntry, Timestamp};
+use servo_model::{AuditEntry, AuditOutcome, Timestamp};
 
 const MINUTE_MS: i64 = 60_000;
 
 /// Per minute, and at once.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Entries of one caller or source.
+    /// Entries of one place.
     each: u64,
     /// Entries of all of them.
     all: u64,
-    /// Callers or sources that are told apart; the others share a place.
+    /// Places that are told apart; the others share one.
     places: usize,
 }
 
-/// With good credentials: there are only so many.
-const KNOWN: Limits = Limits { each: 60, all: 6_000, places: 1_000 };
+/// With good credentials, of which there are only so many. A place for each caller and action, so that the entry with a count says what
+/// was denied.
+const DENIED: Limits = Limits { each: 30, all: 12_000, places: 4_000 };
+/// Mistakes and faults: a place for each caller.
+const FAILED: Limits = Limits { each: 60, all: 6_000, places: 1_000 };
 /// Anybody who reaches the port.
 const UNKNOWN: Limits = Limits { each: 10, all: 100, places: 50 };
 
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
-    known: Mutex<Group>,
+    denied: Mutex<Group>,
+    failed: Mutex<Group>,
     unknown: Mutex<Group>,
 }
 
@@ -40,8 +47,8 @@ struct Group {
 #[derive(Debug, Default)]
 struct Place {
     written: u64,
-    /// The latest that was only counted, and how many.
-    counted: Option<AuditEntry>,
+    /// The latest that was only counted, with how many, and the minute of the first of them.
+    counted: Option<(i64, AuditEntry)>,
 }
 
 impl Throttle {
@@ -55,8 +62,10 @@ impl Throttle {
     fn group_of(&self, entry: &AuditEntry) -> (&Mutex<Group>, Limits, String) {
         if entry.actor.is_empty() {
             (&self.unknown, UNKNOWN, entry.source.clone().unwrap_or_default())
+        } else if entry.outcome == AuditOutcome::Denied {
+            (&self.denied, DENIED, format!("{} {}", entry.action, entry.actor))
         } else {
-            (&self.known, KNOWN, entry.actor.clone())
+            (&self.failed, FAILED, entry.actor.clone())
         }
     }
 
@@ -68,9 +77,7 @@ impl Throttle {
 
     /// Entries for what was counted in minutes that are over; `None` stands for all minutes.
     pub(super) fn drain(&self, now: Option<Timestamp>) -> Vec<AuditEntry> {
-        let mut drained = lock(&self.known).drain(now);
-        drained.append(&mut lock(&self.unknown).drain(now));
-        drained
+        [&self.denied, &self.failed, &self.unknown].into_iter().flat_map(|group| lock(group).drain(now)).collect()
     }
 }
 
@@ -108,16 +115,18 @@ impl Group {
     }
 
     fn drain(&mut self, now: Option<Timestamp>) -> Vec<AuditEntry> {
-        let is_over = |entry: &AuditEntry| now.is_none_or(|now| minute(entry.at) < minute(now));
+        // Of the first: a flood that goes on must not put its own entry off.
+        let is_over = |(first, _): &(i64, AuditEntry)| now.is_none_or(|now| *first < minute(now));
         let due = self.places.values_mut().filter(|place| place.counted.as_ref().is_some_and(is_over));
-        due.filter_map(|place| place.counted.take()).collect()
+        due.filter_map(|place| place.counted.take()).map(|(_, entry)| entry).collect()
     }
 }
 
 impl Place {
     fn add(&mut self, entry: AuditEntry) {
-        let count = self.counted.as_ref().map_or(0, |counted| counted.count) + entry.count;
-        self.counted = Some(AuditEntry { count, ..entry });
+        let (first, counted) =
+            self.counted.as_ref().map_or((minute(entry.at), 0), |(first, entry)| (*first, entry.count));
+        self.counted = Some((first, AuditEntry { count: counted + entry.count, ..entry }));
     }
 }
 
@@ -170,6 +179,35 @@ mod tests {
         assert!(throttle.admit(entry(1_000, "", "10.0.0.2")).is_some());
         assert!(throttle.admit(entry(61_000, "key_flood", "10.0.0.1")).is_some(), "another minute");
         let flood = throttle.drain(None).into_iter().find(|entry| entry.actor == "key_flood").unwrap();
-        assert_eq!(flood.count, 1_000 - KNOWN.each);
+        assert_eq!(flood.count, 1_000 - DENIED.each);
+    }
+
+    /// SR-538: mistakes use up nothing that a denial needs, and replace none that was counted.
+    #[test]
+    fn failures_hide_no_denial() {
+        let throttle = Throttle::default();
+        let of =
+            |ms, outcome, action: &str| AuditEntry { outcome, action: action.to_owned(), ..entry(ms, "key_1", "s") };
+        for n in 0..1_000 {
+            throttle.admit(of(n, AuditOutcome::Failed, "run.start"));
+            throttle.admit(of(n, AuditOutcome::Denied, "run.delete"));
+        }
+        assert!(throttle.admit(of(1_000, AuditOutcome::Denied, "key.create")).is_some(), "another action");
+        throttle.admit(of(1_001, AuditOutcome::Failed, "run.delete"));
+        let counted = throttle.drain(None);
+        let count =
+            |outcome| counted.iter().filter(|entry| entry.outcome == outcome).map(|entry| entry.count).sum::<u64>();
+        assert_eq!(count(AuditOutcome::Denied), 1_000 - DENIED.each);
+        assert_eq!(count(AuditOutcome::Failed), 1_001 - FAILED.each);
+    }
+
+    #[test]
+    fn a_flood_that_goes_on_is_written_minute_by_minute() {
+        let throttle = Throttle::default();
+        for n in (0..100).chain(60_000..60_100) {
+            throttle.admit(entry(n, "key_1", "s"));
+        }
+        let counted = throttle.drain(Some(Timestamp::from_millis(60_200)));
+        assert_eq!(counted.len(), 1, "though its latest is of this minute");
     }
 }

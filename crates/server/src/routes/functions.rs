@@ -13,7 +13,7 @@ use servo_wire::v1::{
 
 use super::scope;
 use crate::app::App;
-use crate::auth::{Caller, Developer, Operator, Viewer};
+use crate::auth::{Admin, Caller, Developer, Operator, Viewer};
 use crate::body::Json;
 use crate::error::{Answer, ApiError};
 use crate::params::{Params, RunPath};
@@ -159,7 +159,7 @@ async fn expect_unneeded(app: &App, principal: &Caller, name: &FunctionName, ali
 /// Only a function that no run and no entrypoint needs any more.
 pub(crate) async fn remove(
     State(app): State<App>,
-    Developer(principal): Developer,
+    Admin(principal): Admin,
     FunctionPath(name): FunctionPath,
 ) -> Answer<StatusCode> {
     let store = app.runtime.engine().store();

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::auth::Admin;
 use crate::body::Json;
 use crate::error::{Answer, ApiError};
-use crate::identity::NewKey;
+use crate::identity::{DEV_KEY_NAME, NewKey};
 use crate::params::Params;
 
 /// Ten years.
@@ -75,6 +75,9 @@ fn check(request: &CreateKeyRequest) -> Result<(), Invalid> {
     {
         let reason = format!("has 1 to {ID_CHARS_MAX} characters, no control characters and no outer white space");
         return Err(Invalid::new("name", reason));
+    }
+    if name == DEV_KEY_NAME {
+        return Err(Invalid::new("name", "is that of the key of `servo dev`, which is of no use elsewhere"));
     }
     if request.roles.is_empty() {
         return Err(Invalid::new("roles", "has at least one of viewer, operator, developer, admin, platform-admin"));

@@ -13,6 +13,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use servo_wire::lambda::ErrorName;
+use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
 pub(super) use caller::{BODY_BYTES_MAX, document};
@@ -31,7 +32,7 @@ pub(super) fn router(app: &App) -> Router<App> {
         .route("/2025-12-01/durable-execution-callbacks/{id}/fail", post(callbacks::fail))
         .route("/2025-12-01/durable-execution-callbacks/{id}/heartbeat", post(callbacks::heartbeat))
         .layer(from_fn_with_state(app.clone(), limit));
-    // Outside the limit: a call that waits for its execution must not keep the handler's own calls out.
+    // Takes its place itself, and gives it back before it waits for its execution.
     calls.route("/2015-03-31/functions/{name}/invocations", post(invoke::invoke))
 }
 
@@ -54,8 +55,14 @@ pub(super) fn wrong_method() -> Response {
 }
 
 async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
-    match app.lambda_calls.clone().try_acquire_owned() {
-        Ok(_permit) => next.run(request).await,
-        Err(_) => LambdaError::new(ErrorName::TooManyRequests, "too many requests are under way").into_response(),
+    match place(&app) {
+        Ok(_place) => next.run(request).await,
+        Err(busy) => busy.into_response(),
     }
+}
+
+/// A place among the calls that are under way.
+fn place(app: &App) -> LambdaAnswer<SemaphorePermit<'_>> {
+    let busy = |_| LambdaError::new(ErrorName::TooManyRequests, "too many requests are under way");
+    app.lambda_calls.try_acquire().map_err(busy)
 }

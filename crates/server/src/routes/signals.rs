@@ -6,7 +6,7 @@ use servo_machine::{Command, Signal, SignalKind};
 
 use servo_model::codes::{self, Code};
 use servo_model::event::SignalType;
-use servo_model::{Invalid, Role, RunSnapshot, SecurityContext};
+use servo_model::{Invalid, Permission, RunSnapshot, SecurityContext};
 use servo_runtime::engine::Order;
 use servo_wire::v1::{SignalAnswer, SignalRequest};
 
@@ -25,7 +25,8 @@ pub(crate) async fn send(
 ) -> Answer<Body<SignalAnswer>> {
     let kind = kind_of(&request)?;
     let run_id = run.seen(&app, &principal).await?;
-    let denied = (!principal.allows(Role::Operator)).then(|| needs(Role::Operator));
+    let permission = permission(&kind);
+    let denied = (!principal.may(permission)).then(|| needs(permission.role()));
     let signal = Signal {
         signal_id: request.signal_id.clone(),
         kind: kind.clone(),
@@ -47,6 +48,15 @@ pub(crate) async fn send(
         principal.audit.unchanged();
     }
     Ok(Body(SignalAnswer { accepted: true, snapshot: outcome.view }))
+}
+
+/// The same as for the actions of the serverless runtime API.
+fn permission(kind: &SignalKind) -> Permission {
+    match kind {
+        SignalKind::Cancel => Permission::RunsCancel,
+        SignalKind::RetryStep(_) | SignalKind::RetryRun => Permission::RunsRetry,
+        _ => Permission::RunsControl,
+    }
 }
 
 fn kind_of(request: &SignalRequest) -> Result<SignalKind, Invalid> {

@@ -44,9 +44,10 @@ pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, requ
     Ok((StatusCode::CREATED, location, Body(RunRef { run_id })).into_response())
 }
 
+/// By force, whatever the run is doing; who may cancel has a signal for it.
 pub(crate) async fn terminate(
     State(app): State<App>,
-    Operator(principal): Operator,
+    Admin(principal): Admin,
     run: RunPath,
     Json(request): Json<TerminateRequest>,
 ) -> Answer<Body<RunRef>> {

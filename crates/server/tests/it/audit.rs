@@ -25,7 +25,7 @@ async fn all(server: &Server) -> Vec<AuditEntry> {
     server.runtime.engine().store().read_audit(&Scope::System, &query).await.unwrap()
 }
 
-async fn entry(server: &Server, correlation: &str) -> AuditEntry {
+pub(crate) async fn entry(server: &Server, correlation: &str) -> AuditEntry {
     wait_for(&format!("the entry of {correlation}"), async || {
         let mut found = all(server).await;
         found.retain(|entry| entry.correlation_id == correlation);
@@ -268,6 +268,38 @@ async fn strangers_are_counted() {
     }
 }
 
+/// SR-538: whoever makes harmless mistakes first, and one more after, hides nothing behind them.
+#[tokio::test]
+async fn mistakes_hide_no_denial() {
+    let server = server().await;
+    // So many that they are too many for two minutes, too.
+    for number in 0..125 {
+        let wrong =
+            send(&server, ("POST", "/v1/runs"), "acme-operator", &format!("wrong-{number}"), Some(&json!({}))).await;
+        assert_eq!(wrong.status, 422, "{}", wrong.text);
+    }
+    let calls = [("POST", "/v1/keys"), ("GET", "/v1/audit"), ("PUT", "/v1/functions/f"), ("GET", "/v1/store/info")];
+    for (index, call) in calls.into_iter().enumerate() {
+        assert_eq!(
+            send(&server, call, "acme-operator", &format!("denied-{index}"), Some(&json!({}))).await.status,
+            403
+        );
+    }
+    send(&server, ("POST", "/v1/runs"), "acme-operator", "wrong-last", Some(&json!({}))).await;
+    for index in 0..calls.len() {
+        let found = entry(&server, &format!("denied-{index}")).await;
+        assert_eq!((found.outcome, found.count), (AuditOutcome::Denied, 1));
+    }
+    server.shutdown.trigger();
+    let failed = wait_for("the mistakes to be counted", async || {
+        let failed: Vec<_> =
+            all(&server).await.into_iter().filter(|entry| entry.outcome == AuditOutcome::Failed).collect();
+        (failed.iter().map(|entry| entry.count).sum::<u64>() == 126).then_some(failed)
+    })
+    .await;
+    assert!(failed.iter().any(|entry| entry.count > 1), "one stands for several, and says how many");
+}
+
 /// An answer that repeats an earlier one changes nothing, and is not another change.
 #[tokio::test]
 async fn a_repeated_request_is_one_change() {
@@ -312,7 +344,29 @@ async fn a_caller_who_goes_away_leaves_an_entry() {
     };
     drop(request);
     let found = entry(&server, "gone").await;
-    assert_eq!((found.action.as_str(), found.outcome), ("execution.start", AuditOutcome::Failed));
+    assert_eq!((found.action.as_str(), found.outcome), ("execution.start", AuditOutcome::Allowed), "the run is there");
+    assert_eq!((found.reason.as_deref(), found.object_id), (Some("CALLER_GONE"), run));
+}
+
+/// The same for an entrypoint, whose run is there long before its caller has an answer.
+#[tokio::test]
+async fn a_synchronous_start_whose_caller_goes_away_is_one_that_was_made() {
+    let server = server().await;
+    let (path, start) = serverless(&server, "POST", &format!("{SERVERLESS}/invocations")).await;
+    let mut start = start.unwrap();
+    start["mode"] = json!("sync");
+    let request = server.request(Method::POST, &path).bearer_auth("acme-operator").json(&start);
+    let mut request = Box::pin(request.header("x-correlation-id", "gone").send());
+    let run = tokio::select! {
+        answer = &mut request => panic!("{answer:?}"),
+        run = wait_for("the run", async || {
+            let runs = server.send(Method::GET, &path, "acme-viewer", None).await;
+            runs.json["items"][0]["invocation_id"].as_str().map(str::to_owned)
+        }) => run,
+    };
+    drop(request);
+    let found = entry(&server, "gone").await;
+    assert_eq!((found.action.as_str(), found.outcome), ("invocation.start", AuditOutcome::Allowed));
     assert_eq!((found.reason.as_deref(), found.object_id), (Some("CALLER_GONE"), run));
 }
 

@@ -10,7 +10,7 @@ use servo_adapter::mock::Mock;
 use servo_canon::Digest;
 use servo_model::{Role, RunId, TenantId};
 use servo_runtime::serverless::{Platform, Serverless};
-use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks};
+use servo_runtime::{Clock, Ids, InProcessBus, Parts, Runtime, RuntimeConfig, Shutdown, SystemClock, Tasks, Types};
 use servo_server::auth::{Auth, Key};
 use servo_server::config::ServerConfig;
 use servo_server::{App, PlanSources, Tls};
@@ -27,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) runtime: RuntimeConfig,
     pub(crate) plan_sources: Vec<String>,
     pub(crate) loopback: bool,
+    pub(crate) dev: bool,
     pub(crate) tls: Option<Tls>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Arc<dyn Handlers>,
@@ -48,6 +49,7 @@ impl Default for Options {
             runtime,
             plan_sources: Vec::new(),
             loopback: true,
+            dev: false,
             tls: None,
             clock: Arc::new(SystemClock),
             handlers: Arc::new(servo_adapter::handler::NoHandlers),
@@ -109,6 +111,7 @@ impl Server {
             adapters: vec![Arc::new(Mock)],
             handlers: options.handlers,
             spans: None,
+            types: Types::published(),
             config: options.runtime.clone(),
         })
         .await
@@ -127,6 +130,7 @@ impl Server {
             plan_sources: PlanSources::new(&options.plan_sources, bytes_max).unwrap(),
             config: options.server,
             loopback: options.loopback,
+            dev: options.dev,
             shutdown: shutdown.clone(),
         })
         .await
@@ -242,6 +246,10 @@ impl Answer {
         let (client, request) = request.build_split();
         let request = request.unwrap();
         let method = request.method().clone();
+        let bearer = request.headers().get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let caller = bearer.trim_start_matches("Bearer ").to_owned();
+        let body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default();
+        let sent = format!("{} {}", request.url(), String::from_utf8_lossy(body));
         let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let path = response.url().path().to_owned();
@@ -249,6 +257,7 @@ impl Answer {
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         let answer = Self { status, headers, text, json };
         lint::check(&answer, &path);
+        lint::check_foreign(&answer, &caller, &sent);
         lint::described::check(&answer, &method, &path);
         answer
     }

@@ -3,8 +3,10 @@
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use serde_json::{Value, json};
-use servo_model::{KeyId, Timestamp};
+use servo_model::{KeyId, Role, TenantId, Timestamp};
 use servo_runtime::{Clock as _, SystemClock};
+use servo_server::auth::Auth;
+use servo_server::identity::{DEV_KEY_NAME, NewKey, StoredKeys};
 use servo_store::Scope;
 use servo_store::identity::KeyRow;
 use sha2::{Digest as _, Sha256};
@@ -32,6 +34,34 @@ fn essence(answer: &Answer) -> Value {
     let mut json = answer.json.clone();
     json.as_object_mut().unwrap().remove("requestId");
     json
+}
+
+/// The key that `servo dev` leaves beside its data opens nothing on a server that is no `servo dev`, or that others can reach.
+#[tokio::test]
+async fn the_key_of_a_development_server_works_there_only() {
+    for (dev, loopback, expected) in [(true, true, 200), (false, true, 401), (true, false, 401), (false, false, 401)] {
+        for auth in [keys(), Auth::Development] {
+            let server = Server::with(Options { auth, loopback, dev, ..Options::default() }).await;
+            let engine = server.runtime.engine();
+            let (stored, _) = StoredKeys::new(engine.store().clone()).await.unwrap();
+            let new = |name: &str| NewKey {
+                tenant: TenantId::default_tenant(),
+                name: name.to_owned(),
+                roles: vec![Role::Admin],
+                created_by: "dev".to_owned(),
+                expires_at: None,
+                access: false,
+            };
+            let now = SystemClock.now();
+            let (_, own) = stored.create(engine.ids(), now, new(DEV_KEY_NAME)).await.unwrap();
+            let (_, other) = stored.create(engine.ids(), now, new("mine")).await.unwrap();
+            assert_eq!(status(&server, &own).await, expected, "dev {dev}, loopback {loopback}");
+            assert_eq!(status(&server, &other).await, 200, "any other key works everywhere");
+        }
+    }
+    let named = json!({"name": DEV_KEY_NAME, "roles": ["viewer"]});
+    let answer = server().await.send(Method::POST, "/v1/keys", "acme-admin", Some(&named)).await;
+    answer.names("/name");
 }
 
 #[tokio::test]

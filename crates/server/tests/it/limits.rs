@@ -2,11 +2,13 @@
 
 use reqwest::Method;
 use serde_json::json;
+use servo_model::{Role, TenantId};
+use servo_server::auth::{AccessKey, Auth};
 use servo_server::config::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{Answer, Options, Server, one_step, start, wait_for};
+use crate::harness::{Answer, Options, Server, keys, one_step, start, wait_for};
 
 #[tokio::test]
 async fn a_body_has_a_largest_size() {
@@ -54,6 +56,84 @@ async fn so_many_requests_are_under_way_and_no_more() {
     assert_eq!(server.get("/readyz").await.status, 200);
     drop(held);
     wait_for("the place to be free again", async || (server.get("/v1/runs").await.status == 200).then_some(())).await;
+}
+
+/// What the server says to a request of which only the head is sent.
+async fn answer_to_head(server: &Server, credentials: &str) -> String {
+    let head = format!(
+        "POST /2015-03-31/functions/f/invocations HTTP/1.1\r\nhost: {}\r\ncontent-length: 6000000\r\n\
+         x-amz-date: 20260131T120000Z\r\n{credentials}\r\n",
+        server.address
+    );
+    let mut stream = half_a_request(server, &head).await;
+    let mut answer = vec![0; 4_096];
+    let length = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..length]).into_owned()
+}
+
+fn signed_by(access_key: &str) -> String {
+    format!(
+        "authorization: AWS4-HMAC-SHA256 Credential={access_key}/20260131/us-east-1/lambda/aws4_request, \
+         SignedHeaders=host;x-amz-date, Signature={}\r\n",
+        "0".repeat(64)
+    )
+}
+
+/// S16: a large body is not read for somebody whom nobody knows, or who may not send it.
+#[tokio::test]
+async fn nobodys_body_is_read() {
+    let auth = match keys() {
+        Auth::Keys { keys, .. } => {
+            let tenant = TenantId::parse("acme").unwrap();
+            let (id, secret) = ("AKIDKNOWN".to_owned(), "secret".to_owned());
+            Auth::Keys { keys, access_keys: vec![AccessKey { id, secret, tenant, roles: vec![Role::Operator] }] }
+        }
+        Auth::Development => unreachable!(),
+    };
+    let server = Server::with(Options { auth, ..Options::default() }).await;
+    for (credentials, name) in [
+        (String::new(), "UnrecognizedClientException"),
+        ("authorization: Bearer svo_guess\r\n".to_owned(), "UnrecognizedClientException"),
+        ("authorization: Bearer acme-viewer\r\n".to_owned(), "AccessDeniedException"),
+        (signed_by("AKIDUNKNOWN"), "UnrecognizedClientException"),
+    ] {
+        let answer = answer_to_head(&server, &credentials).await;
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(name), "{credentials}: {answer}");
+    }
+}
+
+/// The control of the one above: a signature covers the body, so whoever names a key that is there is read first.
+#[tokio::test]
+async fn a_signed_body_is_read_before_it_is_judged() {
+    let auth = Auth::Keys {
+        keys: Vec::new(),
+        access_keys: vec![AccessKey {
+            id: "AKIDKNOWN".to_owned(),
+            secret: "secret".to_owned(),
+            tenant: TenantId::parse("acme").unwrap(),
+            roles: vec![Role::Operator],
+        }],
+    };
+    let config = ServerConfig { body_timeout_ms: 50, ..ServerConfig::default() };
+    let server = Server::with(Options { auth, server: config, ..Options::default() }).await;
+    let answer = answer_to_head(&server, &signed_by("AKIDKNOWN")).await;
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("in time"), "{answer}");
+}
+
+/// An invocation is read within the limit of requests, and waits outside of it.
+#[tokio::test]
+async fn an_invocation_that_is_read_takes_a_place() {
+    let config = ServerConfig { requests_max: 1, ..ServerConfig::default() };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    let head = "POST /2015-03-31/functions/f/invocations HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{";
+    let held = half_a_request(&server, head).await;
+    let invoke = async || {
+        let request = server.request(Method::POST, "/2015-03-31/functions/f/invocations").body("{}");
+        request.send().await.unwrap().status().as_u16()
+    };
+    wait_for("the only place to be taken", async || (invoke().await == 429).then_some(())).await;
+    drop(held);
+    wait_for("the place to be free again", async || (invoke().await == 404).then_some(())).await;
 }
 
 #[tokio::test]

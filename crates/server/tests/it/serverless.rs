@@ -1,9 +1,12 @@
 //! The serverless runtime API over HTTP. Entrypoints refer to handlers of the test itself.
 
+mod assigned;
 mod control;
 mod executions;
 mod lists;
+mod matrix;
 mod metrics;
+mod once;
 mod private;
 mod refusals;
 mod registry;

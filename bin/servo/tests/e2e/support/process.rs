@@ -97,8 +97,19 @@ impl Servo {
     pub(crate) fn watched(arguments: &[&str]) -> Result<(Self, Lines), String> {
         let mut command = binary();
         command.args(["dev", "--port", "0", "--no-open", "--ready-json"]).args(arguments);
+        Self::spawn_watched(command, &[])
+    }
+
+    /// `servo dev` on a folder, and nothing left out of its stderr.
+    pub(crate) fn dev_watched(data: &Path, variables: &[(&str, &str)]) -> Result<(Self, Lines), String> {
+        let mut command = binary();
+        command.args(["dev", "--port", "0", "--no-open", "--no-sample", "--ready-json", "--data-dir"]).arg(data);
+        Self::spawn_watched(command, variables)
+    }
+
+    fn spawn_watched(command: Command, variables: &[(&str, &str)]) -> Result<(Self, Lines), String> {
         let (sender, lines) = mpsc::channel();
-        let servo = Self::spawn_with(command, &[], move |pipe| {
+        let servo = Self::spawn_with(command, variables, move |pipe| {
             for line in BufReader::new(pipe).lines().map_while(Result::ok) {
                 let _ = sender.send(line);
             }

@@ -313,6 +313,59 @@ fn undoing_ends_well_or_as_a_dead_letter() {
     assert!(workflow(|_| {}).run(told).is_err(), "nobody undoes it");
 }
 
+/// SR-138, SR-139, R23: a run that ended at its limit of events is undone, or given up, like any other. An end that would
+/// leave no room for that is a short one.
+#[test]
+fn a_run_at_its_limit_is_told_that_it_is_undone() {
+    use servo_model::limits::EVENTS_RESERVED;
+    let outcomes = [(None, S::Compensated), (Some(ErrorObject::new("No", "no")), S::DeadLettered)];
+    for (error, status) in outcomes {
+        let mut world = workflow(|pin| pin.on_failure = Some("gts.h".to_owned()));
+        let before = world.log.len() as u64;
+        world.policy.events_per_run_max = before + 1 + EVENTS_RESERVED;
+        world.checkpoint(vec![step("a", A::Start)]).unwrap();
+        assert_eq!(world.state.visible(), S::Running, "the last events below the reserve");
+        world.checkpoint(vec![step("b", A::Start)]).unwrap();
+        assert_eq!(world.state.visible(), S::Compensating);
+        world.run(ExecutionCommand::Compensated { run_id: None, error }).unwrap();
+        assert_eq!(world.state.visible(), status);
+        assert!(world.log.len() as u64 <= world.policy.events_per_run_max);
+    }
+    // Four events end it, and two are kept for how undoing went.
+    for (room, code) in [(6, "gts."), (5, "LIMIT_EXCEEDED")] {
+        let mut world = workflow(|pin| pin.on_failure = Some("gts.h".to_owned()));
+        world.policy.events_per_run_max = world.log.len() as u64 + room;
+        world.answer(failed(ErrorCategory::NonRetryable)).unwrap();
+        let ended = world.execution().head.ended.clone().unwrap().error.unwrap();
+        assert!(ended.error_type.unwrap().starts_with(code), "with room for {room}");
+    }
+}
+
+/// R23: what comes due at once does not use up what is kept for the run's end.
+#[test]
+fn more_timers_than_there_is_room_for_end_the_run() {
+    let due = |room: u64| {
+        let mut world = workflow(|_| {});
+        world.checkpoint((0..70).map(|number| wait(&format!("w{number}"), 10)).collect()).unwrap();
+        world.answer(Answer::Pending).unwrap();
+        world.policy.events_per_run_max = world.log.len() as u64 + room + servo_model::limits::EVENTS_RESERVED;
+        world.advance(10);
+        world.tick();
+        assert!(world.log.len() as u64 <= world.policy.events_per_run_max);
+        world
+    };
+    assert_eq!(due(70).state.visible(), S::Running);
+    let mut full = due(69);
+    assert_eq!(full.state.visible(), S::Failed);
+    assert_eq!(
+        full.execution().head.ended.as_ref().unwrap().error.as_ref().unwrap().error_type.as_deref(),
+        Some("LIMIT_EXCEEDED")
+    );
+    full.advance(100);
+    full.tick();
+    assert_eq!(full.state.visible(), S::DeadLettered, "a tick after the end is let through");
+}
+
 /// The run that undoes another one tells it of its end.
 #[test]
 fn a_handlers_end_is_passed_on() {
@@ -325,6 +378,30 @@ fn a_handlers_end_is_passed_on() {
     assert_eq!(world.dispatched, [("join".to_owned(), 1)]);
 }
 
+/// SR-386, SR-387, SR-388, SR-394: messages do not use up what those who operate the run need.
+#[test]
+fn a_run_full_of_messages_is_still_controlled() {
+    use servo_model::limits::SIGNALS_PER_RUN_MAX;
+    let mut world = workflow(|_| {});
+    world.checkpoint(vec![step("a", A::Start)]).unwrap();
+    world.state.signals_accepted = SIGNALS_PER_RUN_MAX - 1;
+    let sent = |state: &servo_model::RunState, id: u32, kind: SignalKind| {
+        let signal_id = SignalId::parse(&format!("s{id}")).unwrap();
+        let signal = Signal { signal_id, kind, by: "op".to_owned(), reason: None, denied: None };
+        let (policy, now) = (servo_machine::Policy::default(), world.now);
+        servo_machine::decide(Some(state), &Command::Signal(signal), &policy, now).map(|decision| decision.refusal)
+    };
+    assert_eq!(sent(&world.state, 1, message("go")).unwrap(), None, "the last one that fits");
+    let mut full = world.state.clone();
+    full.signals_accepted = SIGNALS_PER_RUN_MAX;
+    assert_eq!(sent(&full, 2, message("go")).unwrap_err(), Refusal::SignalLimit(SIGNALS_PER_RUN_MAX));
+    for kind in [SignalKind::Pause, SignalKind::Cancel] {
+        assert_eq!(sent(&full, 3, kind).unwrap(), None);
+    }
+    full.status = servo_model::RunStatus::Paused;
+    assert_eq!(sent(&full, 4, SignalKind::Resume).unwrap(), None);
+}
+
 /// SR-222, SR-387: a function neither waits nor is suspended nor told anything.
 #[test]
 fn a_function_is_not_suspended() {
@@ -334,6 +411,49 @@ fn a_function_is_not_suspended() {
         assert!(matches!(facts.as_slice(), [EventBody::SignalRejected(_)]), "{facts:?}");
         assert_eq!(world.state.visible(), S::Running);
     }
+}
+
+/// SR-222: nor is it undone, however it ends and whatever its pin says, and between two tries it is running.
+#[test]
+fn a_function_is_never_undone() {
+    let handler = || Some("gts.h".to_owned());
+    let begun = || {
+        let mut pin = pin(EntrypointKind::Function);
+        (pin.on_failure, pin.on_cancel) = (handler(), handler());
+        let mut world = World::with(starting(pin));
+        world.invoke();
+        world
+    };
+    let is_undone = |world: &World| {
+        let compensates = world.dispatched.iter().any(|(step, _)| step == "compensate");
+        compensates || world.execution().head.compensation.is_some()
+    };
+    let fails = |world: &mut World, category| {
+        world.answer(failed(category)).unwrap();
+        assert!(!is_undone(world));
+    };
+    let mut world = begun();
+    for _ in 0..2 {
+        fails(&mut world, ErrorCategory::Retryable);
+        assert_eq!(world.state.visible(), S::Running, "it waits for its next try, and is not suspended");
+        world.advance(1);
+        world.tick();
+        world.invoke();
+    }
+    fails(&mut world, ErrorCategory::Retryable);
+    assert_eq!(world.state.visible(), S::Failed);
+    world.advance(100);
+    world.tick();
+    assert_eq!((world.state.visible(), is_undone(&world)), (S::DeadLettered, false));
+
+    for category in [ErrorCategory::NonRetryable, ErrorCategory::Timeout, ErrorCategory::ResourceLimit] {
+        let mut world = begun();
+        fails(&mut world, category);
+        assert_eq!(world.state.visible(), S::Failed);
+    }
+    let mut world = begun();
+    signal(&mut world, SignalKind::Cancel).unwrap();
+    assert_eq!((world.state.visible(), is_undone(&world)), (S::Canceled, false));
 }
 
 /// A message answers whoever waits for its name, and only once.

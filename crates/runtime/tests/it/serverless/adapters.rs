@@ -16,7 +16,7 @@ use servo_runtime::serverless::{STARLARK, SourceCheck};
 use super::support::{Bed, FUNCTION, definition, me, request};
 
 /// Finds nothing wrong.
-struct AnySource;
+pub(super) struct AnySource;
 
 #[async_trait]
 impl SourceCheck for AnySource {

@@ -7,25 +7,33 @@ use serde_json::{Value, json};
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_entrypoint::{
     CompensationContext, EntrypointStatusAction, InvocationControlAction as Action, InvocationStatus as S,
-    RuntimeErrorCategory, TimelineEventType as T, errors,
+    RestRuntime as _, RuntimeErrorCategory, ServerlessRuntime as _, TimelineEventType as T, errors,
 };
 use servo_model::invocation::{CompensationTrigger, Failure};
 use servo_model::operation::{ChainedInvokeOptions, OperationAction as A, OperationType, OperationUpdate, WaitOptions};
 
-use super::support::{Bed, FUNCTION, WORKFLOW, definition};
+use super::support::{Bed, FUNCTION, WORKFLOW, awaits, definition, me};
 use crate::executions::handler::{Answer, pending, step};
 
 type Seen = Arc<Mutex<Vec<Value>>>;
 
 /// A handler that notes what it is started with.
 pub(super) fn handler(bed: &Bed, name: &str, succeeds: bool) -> (String, Seen) {
+    handler_of(bed, name, succeeds, None)
+}
+
+/// The same, of an owner.
+pub(super) fn handler_of(bed: &Bed, name: &str, succeeds: bool, owner: Option<&Value>) -> (String, Seen) {
     let seen: Seen = Arc::default();
     let notes = seen.clone();
     let context = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
     let address = bed.entrypoint(
         FUNCTION,
         name,
-        |document| document["schema"]["params"] = context,
+        |document| {
+            document["schema"]["params"] = context;
+            owned_by(document, owner);
+        },
         move |call| {
             notes.lock().unwrap().push(serde_json::from_str(&call.call.payload).unwrap());
             async move {
@@ -39,6 +47,12 @@ pub(super) fn handler(bed: &Bed, name: &str, succeeds: bool) -> (String, Seen) {
         },
     );
     (address, seen)
+}
+
+fn owned_by(document: &mut Value, owner: Option<&Value>) {
+    if let Some(owner) = owner {
+        document["owner"] = owner.clone();
+    }
 }
 
 fn named(id: &str, name: &str, action: A) -> OperationUpdate {
@@ -56,10 +70,18 @@ fn failed(message: &str) -> Answer {
 
 /// Reserves, then fails to ship.
 pub(super) fn order(bed: &Bed, name: &str, on_failure: &str) -> String {
+    order_of(bed, name, on_failure, None)
+}
+
+/// The same, of an owner.
+pub(super) fn order_of(bed: &Bed, name: &str, on_failure: &str, owner: Option<&Value>) -> String {
     bed.entrypoint(
         WORKFLOW,
         name,
-        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = on_failure.into(),
+        |document| {
+            document["traits"]["workflow"]["compensation"]["on_failure"] = on_failure.into();
+            owned_by(document, owner);
+        },
         |invocation| async move {
             invocation
                 .checkpoint(vec![named("a", "reserve", A::Start), named("a", "reserve", A::Succeed)])
@@ -194,6 +216,92 @@ fn what_cannot_be_undone_is_a_dead_letter() {
     }
 }
 
+/// SR-139, R22: a context that is too large for the log will never fit. The dead letter names the limit.
+#[test]
+fn what_is_too_large_to_undo_is_a_dead_letter() {
+    let bed = Bed::new(28);
+    let (undo, seen) = handler(&bed, "rollback", true);
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "large",
+        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = undo.into(),
+        |invocation| async move {
+            for number in 0..14 {
+                let id = format!("s{number}");
+                let mut done = step(&id, A::Succeed);
+                done.payload = Some(format!("\"{}\"", "x".repeat(1024 * 1024 - 2)));
+                invocation.checkpoint(vec![step(&id, A::Start), done]).await.unwrap();
+            }
+            failed("no stock")
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::DeadLettered);
+    let asked = id.clone();
+    let told = bed.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &asked).await }).unwrap();
+    let failed = told.iter().find(|event| event.event_type == T::CompensationFailed).unwrap();
+    let message = failed.message.clone().unwrap();
+    assert!(message.contains("an event's payload exceeds the limit of"), "{message}");
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+/// SR-119, ADR 10: undoing asks neither the handler's rate limit nor the tenant's quota.
+#[test]
+fn a_tenant_at_its_limits_takes_back_what_it_has_done() {
+    let bed = Bed::with(29, |platform| platform.policy.quotas.max_concurrent_executions = 1);
+    let seen: Seen = Arc::default();
+    let notes = seen.clone();
+    let undo = bed.entrypoint(
+        FUNCTION,
+        "rollback",
+        |document| {
+            document["schema"]["params"] = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+            document["traits"]["rate_limit"] = json!({
+                "strategy": "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~",
+                "config": {"max_requests_per_minute": 1},
+            });
+        },
+        move |call| {
+            notes.lock().unwrap().push(serde_json::from_str(&call.call.payload).unwrap());
+            async move { Ok("{}".to_owned()) }
+        },
+    );
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "process",
+        |document| document["traits"]["workflow"]["compensation"]["on_failure"] = undo.clone().into(),
+        |invocation| async move {
+            if invocation.known("s").is_none() {
+                invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+                return pending();
+            }
+            failed("no stock")
+        },
+    );
+    let hangs = bed.function("hangs", |_| std::future::pending());
+    let suspended = || {
+        let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        bed.until(&id, S::Suspended);
+        id
+    };
+    let first = suspended();
+    bed.signal(&first, "m", "go", json!({})).unwrap();
+    bed.until(&first, S::Compensated);
+    let context = seen.lock().unwrap()[0].clone();
+    let second = suspended();
+    // The handler's only call of this minute, and the tenant's only place.
+    let call = bed.start(&undo, context.clone()).unwrap().record.invocation_id;
+    bed.until(&call, S::Succeeded);
+    assert_eq!(bed.start(&undo, context.clone()).unwrap_err().error_type_id, errors::RATE_LIMITED);
+    bed.start(&hangs, json!({})).unwrap();
+    assert_eq!(bed.start(&hangs, json!({})).unwrap_err().error_type_id, errors::QUOTA_EXCEEDED);
+    bed.signal(&second, "m", "go", json!({})).unwrap();
+    bed.until(&second, S::Compensated);
+    assert_eq!(bed.start(&undo, context).unwrap_err().error_type_id, errors::RATE_LIMITED, "it is still at its limit");
+    assert_eq!(bed.start(&hangs, json!({})).unwrap_err().error_type_id, errors::QUOTA_EXCEEDED);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+}
+
 /// SR-106, SR-108, SR-109, SR-137, SR-150: a cancel is undone by its own handler, without an error in the context.
 #[test]
 fn a_cancelled_workflow_is_undone_by_its_own_handler() {
@@ -222,7 +330,8 @@ fn a_cancelled_workflow_is_undone_by_its_own_handler() {
     assert_eq!(context["workflow_state_snapshot"], json!({"note": 1}));
 }
 
-/// SR-115, SR-116, SR-117, SR-118: handlers are there, active, and take the context.
+/// SR-115, SR-116, SR-117, SR-118: handlers are there, active, and take the context, when a workflow is registered and when its
+/// draft is changed.
 #[test]
 fn handlers_are_checked_when_a_workflow_is_registered() {
     let bed = Bed::new(24);
@@ -236,13 +345,21 @@ fn handlers_are_checked_when_a_workflow_is_registered() {
     bed.act(&draft, EntrypointStatusAction::Deprecate).unwrap();
     let missing = format!("{FUNCTION}vendor.app.missing.v1~");
     bed.functions.define(&bed.world, "w", |_| async move { pending() });
+    let mut unchanged = definition(WORKFLOW, "w");
+    unchanged["traits"]["workflow"]["compensation"]["on_failure"] = Value::Null;
+    let registered = bed.register(&unchanged).unwrap().id.unwrap();
     for handler in [unfit, draft, missing] {
         let mut document = definition(WORKFLOW, "w");
         document["traits"]["workflow"]["compensation"]["on_failure"] = handler.clone().into();
-        let failure = bed.register(&document).unwrap_err();
-        assert_eq!(failure.error_type_id, errors::VALIDATION, "{handler}");
-        let issues = failure.details["issues"].as_array().unwrap();
-        assert_eq!(issues[0]["location"]["path"], "$.traits.workflow.compensation.on_failure", "{issues:?}");
+        let changed = (registered.clone(), document.clone());
+        let put =
+            bed.run(|serverless| async move { serverless.update_registration(&me(), &changed.0, changed.1).await });
+        document["entrypoint_id"] = format!("{WORKFLOW}vendor.app.other.v1~").into();
+        for failure in [bed.register(&document).unwrap_err(), put.unwrap_err()] {
+            assert_eq!(failure.error_type_id, errors::VALIDATION, "{handler}");
+            let issues = failure.details["issues"].as_array().unwrap();
+            assert_eq!(issues[0]["location"]["path"], "$.traits.workflow.compensation.on_failure", "{issues:?}");
+        }
     }
 }
 
@@ -334,7 +451,7 @@ fn a_handler_of_either_kind_is_a_run_of_its_own() {
             ..servo_entrypoint::InvocationListFilter::default()
         };
         use servo_entrypoint::ServerlessRuntime as _;
-        let me = super::support::me();
+        let me = me();
         let found = bed.run(|serverless| async move { serverless.list_invocations(&me, filter).await }).unwrap();
         assert_eq!(found.len(), 1, "{name}");
         assert_ne!(found[0].invocation_id, id);

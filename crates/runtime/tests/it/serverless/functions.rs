@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use servo_entrypoint::{EntrypointStatusAction, InvocationStatus as S, TimelineEventType as T, errors};
+use servo_entrypoint::{
+    EntrypointStatusAction, InvocationControlAction, InvocationListFilter, InvocationRequest, InvocationStatus as S,
+    ServerlessRuntime as _, TimelineEventType as T, errors,
+};
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::{ExecutionStatus, OperationAction as A};
 
-use super::support::{Bed, FUNCTION, awaits, definition};
+use super::calls::calls;
+use super::compensation::order;
+use super::support::{Bed, FUNCTION, WORKFLOW, awaits, definition, me, request};
 use crate::executions::handler::{Invocation, history, kinds, pending, step, succeeded, tenant};
 
 /// DX-096: an execution of a durable function is an invocation of the entrypoint that refers to it. Status, result and what
@@ -66,4 +71,77 @@ fn what_an_adapter_provides_is_registered_while_it_runs() {
     assert_eq!(bed.until(&call(), S::Succeeded).result, Some(json!({"n": 1})));
     bed.functions.define_as(&bed.world, "late", &spec, answers(r#"{"n":2}"#));
     assert_eq!(bed.until(&call(), S::Succeeded).result, Some(json!({"n": 2})));
+}
+
+/// What answers as its kind does, and what it becomes.
+fn becomes(bed: &Bed, name: &str, durable: bool) {
+    let spec = FunctionSpec { durable, ..FunctionSpec::new(Reach::InProcess) };
+    bed.functions.define_as(&bed.world, name, &spec, move |_: Arc<Invocation>| async move {
+        if durable { succeeded("{}") } else { Ok("{}".to_owned()) }
+    });
+}
+
+/// SR-222: an entrypoint runs as what it is registered as. Where the newest version of its function is of the other kind, nothing
+/// starts, and it is said what to do.
+#[test]
+fn a_function_that_has_changed_its_kind_is_not_started() {
+    let bed = Bed::new(104);
+    for (kind, name, word, durable) in [(FUNCTION, "plain", "function", false), (WORKFLOW, "long", "workflow", true)] {
+        becomes(&bed, name, durable);
+        let address = bed.register(&definition(kind, name)).unwrap().entrypoint_id;
+        bed.act(&address, EntrypointStatusAction::Activate).unwrap();
+        let first = bed.start(&address, json!({})).unwrap().record.invocation_id;
+        bed.until(&first, S::Succeeded);
+        becomes(&bed, name, !durable);
+        let invocations = bed.functions.invocations();
+        let dry = bed.start_as(&me(), InvocationRequest { dry_run: true, ..request(&address, json!({})) });
+        let replayed = bed.control(&first, InvocationControlAction::Replay);
+        for refused in [bed.start(&address, json!({})).map(drop), dry.map(drop), replayed.map(drop)] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.error_type_id, errors::CONFLICT, "{refused:?}");
+            let (is, fitting) = if durable { ("plain", "durable") } else { ("durable", "plain") };
+            let says = format!(
+                "is a {word}, and version 2 of the function `{name}`, which it refers to, is {is}; publish a {fitting}"
+            );
+            assert!(refused.message.contains(&says), "{}", refused.message);
+        }
+        let filter = InvocationListFilter { entrypoint_id: Some(address.clone()), ..InvocationListFilter::default() };
+        let listed = bed.run(|serverless| async move { serverless.list_invocations(&me(), filter).await }).unwrap();
+        assert_eq!((listed.len(), bed.functions.invocations()), (1, invocations), "nothing is recorded or called");
+        becomes(&bed, name, durable);
+        bed.until(&bed.start(&address, json!({})).unwrap().record.invocation_id, S::Succeeded);
+    }
+}
+
+/// SR-222: nor is it started by other runs: a call of it fails, and a workflow that it should undo is not undone.
+#[test]
+fn a_function_that_has_changed_its_kind_is_not_called() {
+    let bed = Bed::new(105);
+    let callee = bed.function("callee", |_| async move { Ok("{}".to_owned()) });
+    let called = callee.clone();
+    let caller = bed.workflow("caller", move |invocation| {
+        let called = called.clone();
+        async move {
+            if invocation.known("c").is_none() {
+                invocation.checkpoint(vec![calls("c", &called)]).await.unwrap();
+                return pending();
+            }
+            let operations = &invocation.input.initial_execution_state.operations;
+            let call = operations.iter().find(|operation| operation.id == "c").unwrap();
+            let error = call.chained_invoke_details.as_ref().and_then(|details| details.error.clone());
+            let message = error.and_then(|error| error.error_message);
+            succeeded(&json!({"call": call.status.as_str(), "says": message}).to_string())
+        }
+    });
+    let (undo, seen) = super::compensation::handler(&bed, "undo", true);
+    let undone = order(&bed, "process", &undo);
+    becomes(&bed, "callee", true);
+    becomes(&bed, "undo", true);
+    let id = bed.start(&caller, json!({})).unwrap().record.invocation_id;
+    let result = bed.until(&id, S::Succeeded).result.unwrap();
+    assert_eq!(result["call"], "FAILED");
+    assert!(result["says"].as_str().unwrap().contains("the function `callee`"), "{result}");
+    let id = bed.start(&undone, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::DeadLettered);
+    assert!(seen.lock().unwrap().is_empty());
 }

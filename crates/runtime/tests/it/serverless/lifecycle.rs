@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_entrypoint::{
-    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationStatus as S,
-    RuntimeErrorCategory, TimelineEventType as T, errors,
+    Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationRequest,
+    InvocationStatus as S, RuntimeErrorCategory, ServerlessRuntime as _, TimelineEventType as T, errors,
 };
 use servo_model::invocation::Failure;
 
@@ -57,7 +57,7 @@ fn a_function_is_called_in_both_modes() {
     );
 }
 
-/// SR-045, SR-047, SR-055, SR-128: attempts by the policy, told as retries.
+/// SR-045, SR-047, SR-054, SR-055, SR-128: attempts by the policy, told as retries of no step.
 #[test]
 fn a_failing_function_is_retried_and_then_failed() {
     let bed = Bed::new(2);
@@ -75,6 +75,8 @@ fn a_failing_function_is_retried_and_then_failed() {
     let error = record.error.unwrap();
     assert_eq!((error.message.as_str(), error.category), ("failure 3", RuntimeErrorCategory::Retryable));
     assert_eq!(bed.timeline(&id), [T::Started, T::StepRetried, T::StepRetried, T::Failed]);
+    let told = bed.run(|serverless| async move { serverless.get_invocation_timeline(&me(), &id).await }).unwrap();
+    assert!(told.iter().all(|event| event.step_name.is_none()), "{told:?}");
 }
 
 /// SR-029, SR-050: out of time, once.
@@ -93,7 +95,7 @@ fn a_function_that_takes_too_long_has_timed_out() {
 fn a_wrong_result_fails_the_run() {
     let bed = Bed::new(4);
     let returns = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-    for (name, result) in [("text", r#"{"n": "x"}"#), ("list", "[1]"), ("nothing", "null")] {
+    for (name, result) in [("text", r#"{"n": "x"}"#), ("list", "[1]"), ("nothing", "null"), ("word", "hello")] {
         let address = bed.entrypoint(
             FUNCTION,
             name,
@@ -152,6 +154,22 @@ fn a_replay_is_a_new_run() {
     assert_eq!(bed.get(&id), before);
     bed.act(&address, EntrypointStatusAction::Disable).unwrap();
     assert_eq!(bed.control(&id, Action::Replay).unwrap_err().error_type_id, errors::NOT_ACTIVE);
+}
+
+/// SR-379, SR-391: a replay has the mode of the run that it repeats, and nobody waits for it.
+#[test]
+fn a_replay_keeps_the_mode() {
+    let bed = Bed::new(95);
+    let only_sync = |document: &mut serde_json::Value| {
+        document["traits"]["invocation"] = json!({"supported": ["sync"], "default": "sync"});
+    };
+    let address = bed.entrypoint(FUNCTION, "f", only_sync, |_| async move { Ok("{}".to_owned()) });
+    let start = InvocationRequest { mode: None, ..request(&address, json!({})) };
+    let first = bed.start_as(&me(), start).unwrap().record;
+    assert_eq!((first.status, first.mode), (S::Succeeded, InvocationMode::Sync));
+    let replay = bed.control(&first.invocation_id, Action::Replay).unwrap();
+    assert_eq!((replay.status, replay.mode), (S::Queued, InvocationMode::Sync));
+    assert_eq!(bed.until(&replay.invocation_id, S::Succeeded).mode, InvocationMode::Sync);
 }
 
 /// SR-530, SR-537: what was accepted goes on with the definition it started with.

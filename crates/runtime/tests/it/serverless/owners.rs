@@ -76,10 +76,11 @@ fn a_private_entrypoint_is_its_owners() {
 fn a_new_owner_is_the_one_that_counts() {
     let bed = Bed::new(67);
     put_function(&bed, &TenantId::default_tenant());
-    let address = bed.register(&owned("tenant", "default", "default")).unwrap().entrypoint_id;
+    let registered = bed.register(&owned("tenant", "default", "default")).unwrap();
+    let (id, address) = (registered.id.unwrap(), registered.entrypoint_id);
     let put = |ctx: SecurityContext, document: Value| {
-        let address = address.clone();
-        bed.run(|serverless| async move { serverless.update_document(&ctx, &address, document).await })
+        let id = id.clone();
+        bed.run(|serverless| async move { serverless.update_registration(&ctx, &id, document).await })
     };
     let found = |ctx: SecurityContext, owner_type: OwnerType| {
         let address = address.clone();
@@ -165,7 +166,8 @@ fn runs_of_a_private_entrypoint_are_its_owners() {
     }
 }
 
-/// SR-014, SR-017: the platform registers for itself and for others, over functions of whose it is.
+/// SR-014, SR-017, SR-344: the platform registers for itself and for others, over functions of whose it is, and finds it where it
+/// was told to.
 #[test]
 fn the_platform_registers_where_the_owner_is() {
     let bed = Bed::new(63);
@@ -188,11 +190,46 @@ fn the_platform_registers_where_the_owner_is() {
         if shared {
             let changed = bed.act(&address, EntrypointStatusAction::Activate).unwrap_err();
             assert_eq!(changed.error_type_id, errors::FORBIDDEN);
-        } else {
-            let eve = caller("eve", "other");
-            bed.run(|serverless| async move { serverless.delete_entrypoint(&eve, &address).await }).unwrap();
         }
+        let id = registered.id.unwrap();
+        for ctx in [SecurityContext { roles: vec![Role::Admin], ..caller("bob", "default") }, caller("eve", "third")] {
+            let unseen = if shared { errors::FORBIDDEN } else { errors::NOT_FOUND };
+            let (refused, read) = refusals(&bed, &ctx, &id, &document);
+            assert!(refused.iter().all(|refused| refused == unseen), "{tenant} {}: {refused:?}", ctx.tenant);
+            assert_eq!(read, shared, "{tenant} {}", ctx.tenant);
+        }
+        let mut changed = document;
+        changed["title"] = "Changed".into();
+        let (last, seen) = bed.run(|serverless| async move {
+            let ctx = platform();
+            assert_eq!(serverless.get_registration(&ctx, &id).await.unwrap().id.as_deref(), Some(id.as_str()));
+            serverless.update_registration(&ctx, &id, changed).await.unwrap();
+            for action in [EntrypointStatusAction::Activate, EntrypointStatusAction::Disable] {
+                serverless.update_registration_status(&ctx, &id, action).await.unwrap();
+            }
+            // A tenant's own comes before the platform's.
+            let watcher = caller("eve", if shared { "third" } else { "other" });
+            let seen = serverless.get_entrypoint(&watcher, &address).await.unwrap();
+            serverless.delete_registration(&ctx, &id).await.unwrap();
+            (serverless.get_registration(&ctx, &id).await.unwrap(), seen)
+        });
+        assert_eq!((seen.definition.title.as_str(), seen.definition.status.as_str()), ("Changed", "disabled"));
+        assert_eq!(last.definition.status.as_str(), "archived");
     }
+}
+
+/// What each change of a registration is refused with, and whether it can be read.
+fn refusals(bed: &Bed, ctx: &SecurityContext, id: &str, document: &Value) -> (Vec<String>, bool) {
+    let (ctx, id, document) = (ctx.clone(), id.to_owned(), document.clone());
+    bed.run(|serverless| async move {
+        let refused = [
+            serverless.update_registration(&ctx, &id, document).await.unwrap_err(),
+            serverless.update_registration_status(&ctx, &id, EntrypointStatusAction::Activate).await.unwrap_err(),
+            serverless.delete_registration(&ctx, &id).await.unwrap_err(),
+        ];
+        let read = serverless.get_registration(&ctx, &id).await.is_ok();
+        (refused.into_iter().map(|refused| refused.error_type_id).collect(), read)
+    })
 }
 
 /// Grants what stands in it, and counts how often it is asked.

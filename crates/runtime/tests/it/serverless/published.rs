@@ -119,10 +119,10 @@ fn a_change_moves_one_of_two_times() {
     bed.world.pass(Duration::from_secs(5));
     document["title"] = "Other".into();
     document["created_at"] = "2001-01-01T00:00:00.000Z".into();
-    let address = made.entrypoint_id.clone();
+    let id = made.id.clone().unwrap();
     let changed = bed.run(|serverless| async move {
         use servo_entrypoint::RestRuntime as _;
-        serverless.update_document(&me(), &address, document).await.unwrap()
+        serverless.update_registration(&me(), &id, document).await.unwrap()
     });
     assert_eq!(changed.definition.created_at, made.definition.created_at);
     assert!(changed.definition.updated_at > made.definition.updated_at);

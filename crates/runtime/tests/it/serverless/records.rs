@@ -132,6 +132,28 @@ fn fields_follow_each_turn_of_a_run() {
     assert!(clean(&running) && running.timestamps.started_at > failed.timestamps.started_at);
 }
 
+/// SR-253: a retry forgets how the run began and ended, and not when it was last suspended.
+#[test]
+fn a_retry_keeps_the_latest_suspension() {
+    let bed = Bed::new(94);
+    let address = bed.workflow("w", |invocation| async move {
+        if invocation.known("s").is_none() {
+            invocation.checkpoint(vec![awaits("go")]).await.unwrap();
+            return pending();
+        }
+        Ok(json!({"Status": "FAILED", "Error": {"ErrorMessage": "no stock"}}).to_string())
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let suspended_at = bed.until(&id, S::Suspended).timestamps.suspended_at;
+    assert!(suspended_at.is_some());
+    bed.signal(&id, "1", "go", json!(1)).unwrap();
+    assert_eq!(bed.until(&id, S::Failed).timestamps.suspended_at, suspended_at);
+    let queued = bed.control(&id, Action::Retry).unwrap();
+    assert_eq!((queued.status, queued.timestamps.suspended_at), (S::Queued, suspended_at));
+    assert!(queued.timestamps.started_at.is_none() && queued.timestamps.finished_at.is_none());
+    assert_eq!(bed.until(&id, S::Failed).timestamps.suspended_at, suspended_at, "it did not wait again");
+}
+
 /// SR-253: what undoes a run does not move its end.
 #[test]
 fn an_end_is_not_moved_by_what_undoes_it() {

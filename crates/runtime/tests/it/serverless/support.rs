@@ -35,7 +35,7 @@ pub(crate) fn caller(subject: &str, tenant: &str) -> SecurityContext {
     SecurityContext {
         subject: subject.to_owned(),
         tenant: TenantId::parse(tenant).unwrap(),
-        roles: vec![Role::Developer],
+        roles: vec![Role::Admin],
         correlation_id: format!("c-{subject}"),
         trace: None,
         trace_state: None,
@@ -76,29 +76,30 @@ impl Bed {
     }
 
     pub(crate) fn with(seed: u64, change: impl FnOnce(&mut Platform)) -> Self {
-        let (world, functions) = Scripted::world(seed);
-        let node = world.leader();
-        functions.serve(&node);
-        let mut platform = Platform::new(node.runtime.engine());
-        change(&mut platform);
-        let serverless = Serverless::new(node.runtime.executions().clone(), platform);
-        Self { world, functions, node, serverless }
+        Self::of_platform(seed, |_| {}, change)
     }
 
     /// With a cluster of its own settings.
     pub(crate) fn of(seed: u64, set: impl FnOnce(&mut servo_sim::Cluster)) -> Self {
+        Self::of_platform(seed, set, |_| {})
+    }
+
+    /// With both.
+    pub(crate) fn of_platform(
+        seed: u64,
+        set: impl FnOnce(&mut servo_sim::Cluster),
+        change: impl FnOnce(&mut Platform),
+    ) -> Self {
         let functions = Scripted::default();
         let world = World::with(seed, |cluster| {
             cluster.handlers = Arc::new(functions.clone());
             set(cluster);
         });
         let node = world.leader();
-        Self::on(world, functions, node)
-    }
-
-    fn on(world: World, functions: Scripted, node: Node) -> Self {
         functions.serve(&node);
-        let serverless = Serverless::new(node.runtime.executions().clone(), Platform::new(node.runtime.engine()));
+        let mut platform = Platform::new(node.runtime.engine());
+        change(&mut platform);
+        let serverless = Serverless::new(node.runtime.executions().clone(), platform);
         Self { world, functions, node, serverless }
     }
 

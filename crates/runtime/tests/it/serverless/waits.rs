@@ -35,11 +35,7 @@ fn waiting_takes_none_of_the_timeout() {
     bed.signal(&id, "m", "order.paid", json!(null)).unwrap();
     bed.until(&id, S::Succeeded);
 
-    let once = |document: &mut Value| {
-        limited(document);
-        document["traits"]["retry"]["max_attempts"] = json!(1);
-    };
-    let hangs = bed.entrypoint(WORKFLOW, "hangs", once, |invocation: Arc<Invocation>| async move {
+    let hangs = bed.entrypoint(WORKFLOW, "hangs", limited, |invocation: Arc<Invocation>| async move {
         if invocation.known("s").is_none() {
             return waits_for_payment(invocation).await;
         }

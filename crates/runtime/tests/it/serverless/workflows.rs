@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use servo_entrypoint::{
     Cause, EntrypointStatusAction, InvocationControlAction as Action, InvocationMode, InvocationRequest,
     InvocationStatus as S, RestRuntime as _, RuntimeErrorCategory, TimelineEventType as T, errors,
 };
-use servo_model::operation::{OperationAction as A, OperationStatus, StepOptions};
+use servo_model::function::Reach;
+use servo_model::invocation::Failure;
+use servo_model::operation::{
+    OperationAction as A, OperationStatus, OperationType, OperationUpdate, StepOptions, WaitOptions,
+};
+use servo_runtime::serverless::STARLARK;
 
+use super::adapters::AnySource;
 use super::support::{Bed, WORKFLOW, awaits, me, request};
 use crate::executions::handler::{pending, step, succeeded};
 
@@ -35,7 +42,9 @@ fn a_workflow_waits_for_a_message() {
     let waiting = bed.until(&id, S::Suspended);
     assert_eq!(times(&waiting), (true, true, false));
     let blocked: Vec<_> = waiting.blocked_by.iter().map(|blocked| (blocked.cause, blocked.name.as_deref())).collect();
-    assert_eq!((blocked, waiting.earliest_at), (vec![(Cause::Signal, Some("approved"))], None));
+    assert_eq!(blocked, vec![(Cause::Signal, Some("approved"))]);
+    let day = waiting.timestamps.suspended_at.unwrap().plus(Duration::from_secs(86_400));
+    assert_eq!(waiting.earliest_at, Some(day), "a message may never come, and then the suspension ends");
     let send = |signal_id: &str, name: &str| bed.signal(&id, signal_id, name, json!({"by": "ada"}));
     send("m0", "other").unwrap();
     assert_eq!(bed.get(&id).status, S::Suspended);
@@ -66,6 +75,37 @@ fn a_workflow_waits_for_a_message() {
     ];
     assert_eq!(told, expected);
     assert_eq!(send("m2", "late").unwrap_err().error_type_id, errors::CONFLICT);
+}
+
+/// Decision 17: of more timers than a record names, the earliest counts; and a suspension by control has an end as well.
+#[test]
+fn the_earliest_of_all_timers_is_told() {
+    let bed = Bed::new(98);
+    let address = bed.workflow("timers", |invocation| async move {
+        let timers = (0..150).map(|number| {
+            let mut wait = OperationUpdate::new(format!("w{number}"), OperationType::Wait, A::Start);
+            wait.wait_options = Some(WaitOptions { wait_seconds: Some(if number == 149 { 600 } else { 3_600 }) });
+            wait
+        });
+        if invocation.known("w0").is_none() {
+            invocation.checkpoint(timers.collect()).await.unwrap();
+        }
+        pending()
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let waiting = bed.until(&id, S::Suspended);
+    assert_eq!(waiting.blocked_by.len(), 100);
+    let started = waiting.timestamps.started_at.unwrap();
+    let seconds = |record: &servo_entrypoint::InvocationRecord| record.earliest_at.unwrap().since(started).as_secs();
+    assert!((600..700).contains(&seconds(&waiting)), "{}", seconds(&waiting));
+
+    let hangs = bed.workflow("hangs", |_| std::future::pending());
+    let id = bed.start(&hangs, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Running);
+    let suspended = bed.control(&id, Action::Suspend).unwrap();
+    assert_eq!(suspended.status, S::Suspended);
+    let day = suspended.timestamps.suspended_at.unwrap().plus(Duration::from_secs(86_400));
+    assert_eq!(suspended.earliest_at, Some(day));
 }
 
 /// SR-132, SR-394, SR-395: control of a workflow that runs.
@@ -225,36 +265,84 @@ fn only_automatic_checkpoints_are_taken() {
     }
 }
 
-/// SR-054, SR-181, SR-230: a step that fails is tried again alone; what was done before it is not done again.
+/// SR-049, SR-054, SR-181, SR-230: a step that fails is tried again alone, by the policy of its entrypoint; what was done before it is
+/// not done again.
 #[test]
 fn a_step_is_retried_alone() {
-    let bed = Bed::new(17);
+    let bed = Bed::with(17, |platform| {
+        platform.sources = Arc::new(AnySource);
+        platform.adapters.push(STARLARK.to_owned());
+    });
+    let mut document = super::support::definition(WORKFLOW, "steps");
+    document["implementation"] =
+        json!({"adapter": STARLARK, "kind": "code", "code": {"language": "starlark", "source": "x"}});
+    document["traits"]["retry"] =
+        json!({"max_attempts": 3, "initial_delay_ms": 7_000, "non_retryable_errors": ["gts.a.b.never.v1~"]});
+    let registered = bed.register(&document).unwrap();
     let done = Arc::new(AtomicU32::new(0));
-    let counted = done.clone();
-    let address = bed.workflow("steps", move |invocation| {
-        let done = counted.clone();
+    let tried = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (counted, noted) = (done.clone(), tried.clone());
+    // As an adapter does it: by the policy that it is called with.
+    bed.functions.answer(&registered.id.unwrap(), move |invocation| {
+        let (done, tried) = (counted.clone(), noted.clone());
         async move {
+            let Reach::Code(code) = &invocation.call.spec.reach else { panic!("it has code of its own") };
+            let fails = |id: &str, attempt: u32, error_type: &str| {
+                let failure = Failure::new(error_type, RuntimeErrorCategory::Retryable, "no");
+                let Some(wait_ms) = code.retry.next_delay_ms(attempt, &failure) else { return step(id, A::Fail) };
+                let mut again = step(id, A::Retry);
+                again.step_options = Some(StepOptions::after_seconds(wait_ms / 1_000));
+                again
+            };
             if invocation.known("one").is_none() {
                 done.fetch_add(1, Ordering::SeqCst);
                 invocation.checkpoint(vec![step("one", A::Start), step("one", A::Succeed)]).await.unwrap();
             }
-            if invocation.known("two").is_none() {
-                let mut again = step("two", A::Retry);
-                again.step_options = Some(StepOptions::after_seconds(1));
-                invocation.checkpoint(vec![step("two", A::Start), again]).await.unwrap();
+            let attempt = {
+                let mut tried = tried.lock().unwrap();
+                tried.push(invocation.executions.engine().now());
+                u32::try_from(tried.len()).unwrap()
+            };
+            let ended = fails("two", attempt, errors::EXECUTION);
+            let is_over = ended.action == A::Fail;
+            invocation.checkpoint(vec![step("two", A::Start), ended]).await.unwrap();
+            if !is_over {
                 return pending();
             }
-            invocation.checkpoint(vec![step("two", A::Start), step("two", A::Succeed)]).await.unwrap();
-            invocation.checkpoint(vec![step("three", A::Start), step("three", A::Fail)]).await.unwrap();
+            let listed = fails("three", 1, "gts.a.b.never.v1~");
+            invocation.checkpoint(vec![step("three", A::Start), listed]).await.unwrap();
             succeeded("{}")
         }
     });
-    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.act(&registered.entrypoint_id, EntrypointStatusAction::Activate).unwrap();
+    let id = bed.start(&registered.entrypoint_id, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Succeeded);
     let steps: Vec<_> = bed.timeline(&id).into_iter().filter(|told| told.as_str().starts_with("step_")).collect();
-    let (started, retried, completed) = (T::StepStarted, T::StepRetried, T::StepCompleted);
-    assert_eq!(steps, [started, completed, started, retried, started, completed, started, T::StepFailed]);
+    let (started, retried, failed) = (T::StepStarted, T::StepRetried, T::StepFailed);
+    let two = [started, retried, started, retried, started, failed];
+    assert_eq!(steps, [&[started, T::StepCompleted][..], &two, &[started, failed]].concat());
     assert_eq!(done.load(Ordering::SeqCst), 1);
+    let tried = tried.lock().unwrap();
+    let waited: Vec<_> = tried.windows(2).map(|pair| pair[1].since(pair[0]).as_secs()).collect();
+    assert_eq!(waited, [7, 10], "twice as long, up to what the policy has by default");
+}
+
+/// SR-327, SR-384: a timeline goes on to the run's end, however long it is.
+#[test]
+fn a_long_timeline_is_told_to_its_end() {
+    let bed = Bed::new(99);
+    let address = bed.workflow("long", |invocation| async move {
+        for round in 0..101 {
+            let ids = (0..500).map(|number| format!("{round}-{number}"));
+            let updates = ids.flat_map(|id| [step(&id, A::Start), step(&id, A::Succeed)]);
+            invocation.checkpoint(updates.collect()).await.unwrap();
+        }
+        succeeded("{}")
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    bed.until(&id, S::Succeeded);
+    let told = bed.timeline(&id);
+    assert_eq!((told.len(), told.last()), (1 + 101 * 1_001 + 1, Some(&T::Succeeded)));
 }
 
 /// What a workflow emits is a fact of its run, and reaches whoever listens under a type of its own, once.
@@ -280,7 +368,7 @@ fn what_is_emitted_is_published() {
     });
     let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
     bed.until(&id, S::Succeeded);
-    bed.world.pass(std::time::Duration::from_secs(2));
+    bed.world.pass(Duration::from_secs(2));
     let mut told = Vec::new();
     while let Ok(message) = heard.try_recv() {
         if message.run_id.as_str() == id && message.document.contains("OperationUpdated") {

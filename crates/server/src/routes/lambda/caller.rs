@@ -1,4 +1,5 @@
-//! Who calls, with what: the body is read before the caller is known, because a signature covers it.
+//! Who calls, with what. Nobody's body is read before there is somebody: a key tells who, and a signature, which covers the body, at least
+//! whose it claims to be.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError};
 use crate::app::App;
-use crate::auth::{Caller, identify_call, require};
+use crate::auth::{Caller, identify_call, identify_head, require};
 use crate::body;
 
 /// The largest payload of a call, with room for what stands around it.
@@ -45,9 +46,19 @@ pub(super) async fn read_or(
 ) -> LambdaAnswer<Call> {
     let (mut parts, body) = request.into_parts();
     let within = Duration::from_millis(app.config.body_timeout_ms);
-    let body = body::bytes(body, BODY_BYTES_MAX, within).await?;
-    let principal = identify_call(app, &parts, &body).await?;
-    require(&principal, role)?;
+    let known = identify_head(app, &parts).await?;
+    if let Some(principal) = &known {
+        require(principal, role)?;
+    }
+    let body = body::bytes_among(body, BODY_BYTES_MAX, within, &app.bodies).await?;
+    let principal = match known {
+        Some(principal) => principal,
+        None => {
+            let principal = identify_call(app, &parts, &body).await?;
+            require(&principal, role)?;
+            principal
+        }
+    };
     let body = String::from_utf8(body).map_err(|_| no_text())?;
     let subject = Path::<String>::from_request_parts(&mut parts, app).await;
     let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;

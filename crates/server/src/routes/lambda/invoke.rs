@@ -13,7 +13,7 @@ use servo_model::{Role, TraceContext, trace};
 use servo_runtime::executions::{Begun, StartFunction};
 use servo_wire::lambda::ErrorName;
 
-use super::{LambdaAnswer, LambdaError, read};
+use super::{LambdaAnswer, LambdaError, place, read};
 use crate::app::App;
 
 const ARN: HeaderName = HeaderName::from_static("x-amz-durable-execution-arn");
@@ -30,17 +30,23 @@ enum Kind {
 }
 
 pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAnswer<Response> {
-    let call = read(&app, request, Role::Operator).await?;
+    // Only for as long as it is read: one that waits for its execution must not keep the handler's own calls out.
+    let mut call = {
+        let _place = place(&app)?;
+        read(&app, request, Role::Operator).await?
+    };
     let kind = match call.header("x-amz-invocation-type")? {
         None | Some("RequestResponse") => Kind::RequestResponse,
         Some("Event") => Kind::Event,
         Some("DryRun") => Kind::DryRun,
         Some(_) => return Err(LambdaError::invalid("X-Amz-Invocation-Type is RequestResponse, Event or DryRun")),
     };
+    // It may be waited for a quarter of an hour, in which nobody needs the input here.
+    let input = std::mem::take(&mut call.body);
     let executions = app.runtime.executions();
     let tenant = &call.principal.tenant;
     let function = executions.resolve(tenant, &call.subject, call.text("Qualifier")).await?;
-    if !call.body.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&call.body).is_err() {
+    if !input.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&input).is_err() {
         let message = "Could not parse request body into json";
         return Err(LambdaError::new(ErrorName::InvalidRequestContent, message));
     }
@@ -55,7 +61,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         subject: call.principal.subject.clone(),
         function,
         name: text("x-amz-durable-execution-name")?,
-        input: (!call.body.is_empty()).then(|| call.body.clone()),
+        input: (!input.is_empty()).then_some(input),
         tenant_id: text("x-amz-tenant-id")?,
         client_context: text("x-amz-client-context")?,
         trace: w3c.or(text("x-amzn-trace-id")?),
@@ -67,8 +73,10 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let begun = executions.start(start).await?;
-    call.principal.audit.object(begun.run_id.as_str());
-    if !begun.created {
+    if begun.created {
+        call.principal.audit.created(begun.run_id.as_str());
+    } else {
+        call.principal.audit.object(begun.run_id.as_str());
         call.principal.audit.unchanged();
     }
     let response = match kind {

@@ -8,16 +8,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 use servo_entrypoint::odata::ENTRYPOINTS;
 use servo_entrypoint::validate::requests;
-use servo_entrypoint::{
-    DefinitionStatus, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction, OwnerType,
-};
-use servo_model::SecurityContext;
+use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointListFilter, EntrypointStatusAction, OwnerType};
 
 use super::action::Action;
 use super::refused::{Answer, Refused};
 use super::{query, shown};
 use crate::app::App;
-use crate::auth::{Developer, Viewer};
+use crate::auth::{Admin, Developer, Viewer};
 use crate::body::Json;
 use crate::failures::PREFIX;
 use crate::params::Params;
@@ -71,8 +68,7 @@ pub(super) async fn show(
     params: Params,
 ) -> Answer<Body<Entrypoint>> {
     params.done()?;
-    let address = address(&app, &ctx, &id).await?;
-    Ok(Body(app.serverless.get_entrypoint(&ctx, &address).await?))
+    Ok(Body(app.serverless.get_registration(&ctx, &id).await?))
 }
 
 pub(super) async fn update(
@@ -81,18 +77,11 @@ pub(super) async fn update(
     Path(id): Path<String>,
     Json(document): Document,
 ) -> Answer<Body<Entrypoint>> {
-    let address = address(&app, &ctx, &id).await?;
-    let entrypoint = app.serverless.update_document(&ctx, &address, Value::Object(document)).await?;
-    Ok(Body(entrypoint))
+    Ok(Body(app.serverless.update_registration(&ctx, &id, Value::Object(document)).await?))
 }
 
-pub(super) async fn remove(
-    State(app): State<App>,
-    Developer(ctx): Developer,
-    Path(id): Path<String>,
-) -> Answer<StatusCode> {
-    let address = address(&app, &ctx, &id).await?;
-    app.serverless.delete_entrypoint(&ctx, &address).await?;
+pub(super) async fn remove(State(app): State<App>, Admin(ctx): Admin, Path(id): Path<String>) -> Answer<StatusCode> {
+    app.serverless.delete_registration(&ctx, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -106,9 +95,7 @@ pub(super) async fn act(
     let action = requests::status_action(&Value::Object(document))?;
     ctx.audit.object(&id);
     ctx.audit.action(action_name(action));
-    let address = address(&app, &ctx, &id).await?;
-    let entrypoint = app.serverless.update_entrypoint_status(&ctx, &address, action).await?;
-    Ok(Body(entrypoint))
+    Ok(Body(app.serverless.update_registration_status(&ctx, &id, action).await?))
 }
 
 /// What the audit log calls it.
@@ -120,9 +107,4 @@ fn action_name(action: EntrypointStatusAction) -> &'static str {
         EntrypointStatusAction::Enable => "entrypoint.enable",
         EntrypointStatusAction::Archive => "entrypoint.archive",
     }
-}
-
-/// Paths name registrations by their opaque ids; the runtime names entrypoints by their addresses.
-async fn address(app: &App, ctx: &SecurityContext, id: &str) -> Answer<EntrypointId> {
-    Ok(app.serverless.resolve_registration(ctx, id).await?)
 }

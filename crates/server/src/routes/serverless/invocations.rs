@@ -22,6 +22,7 @@ use crate::auth::{Caller, Operator, Viewer};
 use crate::body::Json;
 use crate::failures::PREFIX;
 use crate::params::Params;
+use crate::request::Untraced;
 
 type Document = Json<Map<String, Value>>;
 
@@ -38,14 +39,17 @@ pub(super) async fn start(
     if !request.dry_run {
         request.idempotency_key = idempotency_key(&headers)?;
     }
-    let result = app.serverless.start_invocation(&ctx, request).await?;
+    let result = app.serverless.start_heard(&ctx, request, ctx.audit.hears()).await?;
     let answer = Body(shown::result(&ctx, &result));
     if result.dry_run || result.cached || result.repeated {
         ctx.audit.unchanged();
-        return Ok(answer.into_response());
+        let mut response = answer.into_response();
+        if result.dry_run || result.cached {
+            response.extensions_mut().insert(Untraced);
+        }
+        return Ok(response);
     }
     let id = &result.record.invocation_id;
-    ctx.audit.object(id);
     Ok((StatusCode::CREATED, [(LOCATION, place(id))], answer).into_response())
 }
 

@@ -7,7 +7,7 @@ use super::refused::Answer;
 use crate::params::Params;
 
 /// Cursors are shorter; whatever is longer is none.
-const CURSOR_CHARS_MAX: usize = 4_096;
+const CURSOR_CHARS_MAX: usize = 8_192;
 
 /// What every list takes.
 pub(super) fn page(params: &mut Params, resource: &Resource) -> Answer<PageQuery> {

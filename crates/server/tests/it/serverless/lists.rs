@@ -56,6 +56,77 @@ async fn sixty_items_forth_and_back() {
     assert_eq!(oldest, newest_first.iter().rev().cloned().collect::<Vec<_>>());
 }
 
+/// SR-333, SR-516, SR-521: more than any page holds, of both lists, page by page.
+async fn lists_longer_than_a_page() {
+    let (api, newest_first) = with_runs(210).await;
+    let mut registered = ids(&api.get("/entrypoints").await.json);
+    for version in 2..=210 {
+        registered.push(api.register(&definition(&FUNCTION.replace("echo.v1", &format!("echo.v{version}")))).await);
+    }
+    registered.sort_by(|a, b| b.cmp(a));
+    for (list, expected) in [("invocations", newest_first), ("entrypoints", registered)] {
+        let (mut seen, mut sizes, mut query) = (Vec::new(), Vec::new(), "limit=100".to_owned());
+        loop {
+            let page = api.get(&format!("/{list}?{query}")).await.json;
+            seen.extend(ids(&page));
+            sizes.push((ids(&page).len(), page["page_info"]["has_more"].as_bool().unwrap()));
+            let Some(cursor) = page["page_info"]["next_cursor"].as_str() else { break };
+            query = format!("limit=100&cursor={cursor}");
+        }
+        assert_eq!(sizes, [(100, true), (100, true), (10, false)], "{list}");
+        assert_eq!(seen, expected, "{list}");
+    }
+    assert_eq!(ids(&api.get("/entrypoints?limit=200").await.json).len(), 200);
+    assert_eq!(ids(&api.get("/entrypoints").await.json).len(), 25);
+}
+
+/// SR-339: by several fields, in the same direction and in different ones, page by page.
+async fn orders_by_several_fields() {
+    let api = Api::start().await;
+    api.activate(&definition(FUNCTION)).await;
+    let mut started = Vec::new();
+    for number in 0..12 {
+        let (params, status) =
+            if number % 3 == 0 { (json!({"do": "hang"}), "running") } else { (json!({}), "succeeded") };
+        started.push((api.begin(FUNCTION, &params).await, status));
+    }
+    let mut records = Vec::new();
+    for (id, status) in &started {
+        records.push(api.until(id, status).await);
+    }
+    let text = |record: &Value, name: &str| match name {
+        "created_at" => record["timestamps"]["created_at"].as_str().unwrap().to_owned(),
+        _ => record[name].as_str().unwrap().to_owned(),
+    };
+    for keys in [
+        [("created_at", false), ("status", true), ("id", true)],
+        [("created_at", true), ("status", false), ("id", true)],
+        [("status", true), ("created_at", false), ("id", false)],
+        [("status", true), ("created_at", true), ("id", false)],
+        [("status", false), ("created_at", false), ("id", false)],
+    ] {
+        records.sort_by(|left, right| {
+            let orders = keys.map(|(name, ascending)| {
+                let order = text(left, name).cmp(&text(right, name));
+                if ascending { order } else { order.reverse() }
+            });
+            orders.into_iter().find(|order| order.is_ne()).unwrap()
+        });
+        let order =
+            keys.map(|(name, ascending)| format!("{name} {}", if ascending { "asc" } else { "desc" })).join(",");
+        let (mut seen, mut more) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/invocations?limit=5&%24orderby={}{more}", encoded(&order));
+            let answer = api.get(&path).await;
+            assert_eq!(answer.status, 200, "{order}: {}", answer.text);
+            seen.extend(ids(&answer.json));
+            let Some(cursor) = answer.json["page_info"]["next_cursor"].as_str() else { break };
+            more = format!("&cursor={cursor}");
+        }
+        assert_eq!(seen, records.iter().map(|record| text(record, "id")).collect::<Vec<_>>(), "{order}");
+    }
+}
+
 /// SR-335, SR-336, SR-337, SR-338: each operator finds what it should.
 async fn conditions_restrict() {
     let (api, all) = with_runs(4).await;
@@ -133,6 +204,8 @@ async fn wrong_queries() {
 
 crate::backend::on_every_store! {
     sixty_items_forth_and_back,
+    lists_longer_than_a_page,
+    orders_by_several_fields,
     conditions_restrict,
     wrong_queries,
 }

@@ -71,7 +71,7 @@ pub(crate) fn definition_of(tenant: &str, address: &str) -> Value {
         "schema": {"params": params, "returns": {"type": "object"}, "errors": []},
         "traits": {
             "invocation": {"supported": ["sync", "async"], "default": "async"},
-            "limits": {"timeout_seconds": 30}, "retry": {"max_attempts": 1},
+            "limits": {"timeout_seconds": 30}, "retry": {"max_attempts": if workflow { 3 } else { 1 }},
         },
         "implementation": {
             "adapter": "gts.x.core.serverless.adapter.lambda.v1~", "kind": "adapter_ref",

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{Api, FUNCTION, definition_of, refused};
+use super::support::{Api, FUNCTION, PREFIX, definition_of, refused};
 use crate::harness::{Options, keys};
 
 /// Longer than what ids and digests are likely to hold.
@@ -64,6 +64,33 @@ async fn a_foreign_tenant_finds_nothing() {
     let theirs = api.send(Method::POST, "/entrypoints", "globex-developer", Some(&document)).await;
     assert_eq!(theirs.status, 201, "{}", theirs.text);
     assert_ne!(theirs.json["id"], json!(entrypoint));
+}
+
+/// SR-017, SR-344: what the platform registers for another tenant is where the answer says, to be read, changed and removed; to that
+/// tenant's neighbours it is not there.
+async fn the_platform_finds_what_it_registered() {
+    let api = Api::with(Options { auth: keys(), ..Options::default() }, &["globex-developer"]).await;
+    let mut document = definition_of("globex", FUNCTION);
+    let made = api.send(Method::POST, "/entrypoints", "acme-platform-admin", Some(&document)).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let place = made.headers["location"].to_str().unwrap().strip_prefix(PREFIX).unwrap().to_owned();
+    document["title"] = "Changed".into();
+    let status = format!("{place}:status");
+    let rows: [(Method, &str, Option<Value>, u16); 6] = [
+        (Method::GET, &place, None, 200),
+        (Method::PUT, &place, Some(document), 200),
+        (Method::POST, &status, Some(json!({"action": "activate"})), 200),
+        (Method::POST, &status, Some(json!({"action": "disable"})), 200),
+        (Method::DELETE, &place, None, 204),
+        (Method::GET, &place, None, 200),
+    ];
+    for (method, path, body, expected) in rows {
+        refused(&api.send(method.clone(), path, "acme-admin", body.as_ref()).await, 404, "not_found");
+        let answer = api.send(method, path, "acme-platform-admin", body.as_ref()).await;
+        assert_eq!(answer.status, expected, "{}", answer.text);
+    }
+    let seen = api.send(Method::GET, &place, "globex-viewer", None).await.json;
+    assert_eq!((&seen["title"], &seen["status"]), (&json!("Changed"), &json!("archived")));
 }
 
 /// A cursor of one tenant opens nothing in another.
@@ -160,6 +187,7 @@ async fn a_plan_is_shown_without_the_inputs_of_its_steps() {
 
 crate::backend::on_every_store! {
     a_foreign_tenant_finds_nothing,
+    the_platform_finds_what_it_registered,
     a_cursor_belongs_to_its_tenant,
     tenants_have_quotas_of_their_own,
     a_viewer_tries_nothing,

@@ -4,7 +4,7 @@ use super::{Reference, Run, Step, Verdict};
 use crate::op::{Sign, Signed};
 
 /// As many signals as a run takes, and as many rejections as it records.
-const ACCEPTED_MAX: u32 = 10_000;
+const ACCEPTED_MAX: u32 = 20_000;
 const REJECTED_MAX: u32 = 1_000;
 
 impl Reference {
@@ -17,7 +17,7 @@ impl Reference {
         if self.is_over() && !(self.run == Run::Failed && reopens) {
             return Err("Closed");
         }
-        if !signed.denied && self.accepted == ACCEPTED_MAX {
+        if !signed.denied && self.accepted >= ACCEPTED_MAX && signed.sign != Sign::Cancel {
             return Err("SignalLimit");
         }
         let ended = self.is_over();
