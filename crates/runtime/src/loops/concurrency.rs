@@ -10,7 +10,7 @@
 //! Whoever is passed over because a function has all it may have is remembered, by function, until the backlog is looked at
 //! again: a place that is given back is theirs, and nobody who comes later takes it from them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -54,11 +54,14 @@ impl Name {
     }
 }
 
+/// Tenants, and of each whether what was passed over is among its first dispatches: these are looked at every time.
+type Tenants = BTreeMap<TenantId, bool>;
+
 #[derive(Debug, Default)]
 struct Functions {
     known: BTreeMap<Arc<Name>, Function>,
     /// Those of which somebody was passed over, while as many ran as may, and whose that was.
-    passed: BTreeMap<Arc<Name>, BTreeSet<TenantId>>,
+    passed: BTreeMap<Arc<Name>, Tenants>,
     /// Those that have turns.
     in_turns: Vec<Arc<Name>>,
 }
@@ -106,6 +109,7 @@ pub(crate) struct Place {
     name: Arc<Name>,
     tenant: TenantId,
     used: bool,
+    given_back: bool,
 }
 
 impl Concurrency {
@@ -113,45 +117,47 @@ impl Concurrency {
         self.functions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// `None` if as many are taken as may run.
-    pub(crate) fn take(&self, tenant: &TenantId, target: &str) -> Option<Place> {
-        self.place(Name::new(tenant, target), tenant)
+    /// For one that waits, perhaps among the first of its tenant. `None` if as many are taken as may run.
+    pub(crate) fn take(&self, tenant: &TenantId, target: &str, is_first: bool) -> Option<Place> {
+        let name = Name::new(tenant, target);
+        self.lock().take(&name, tenant, is_first).then(|| self.place(name, tenant))
     }
 
-    fn place(&self, name: Arc<Name>, tenant: &TenantId) -> Option<Place> {
-        let mut functions = self.lock();
-        let known = functions.known.entry(name.clone()).or_default();
-        if !known.has_room_for(tenant) {
-            functions.pass_over(name, tenant);
-            return None;
-        }
-        known.taken += 1;
-        if let Some(left) = known.turns.as_mut().and_then(|turns| turns.get_mut(tenant)) {
-            *left = left.saturating_sub(1);
-        }
-        drop(functions);
-        Some(Place { concurrency: self.clone(), name, tenant: tenant.clone(), used: false })
+    fn place(&self, name: Arc<Name>, tenant: &TenantId) -> Place {
+        Place { concurrency: self.clone(), name, tenant: tenant.clone(), used: false, given_back: false }
     }
 
     /// A place for a run that has not waited: `None` if one that has may want it.
     pub(crate) fn begin(&self, tenant: &TenantId, target: &str, most: Option<u32>) -> Option<Place> {
         let name = Name::new(tenant, target);
-        if self.lock().passed.contains_key(&name) {
+        let mut functions = self.lock();
+        if functions.passed.contains_key(&name) || !functions.take(&name, tenant, false) {
             return None;
         }
-        let mut place = self.place(name, tenant)?;
-        place.enter(most).then_some(place)
+        let enters = functions.enter(&name, tenant, most);
+        drop(functions);
+        let mut place = self.place(name, tenant);
+        place.used = enters;
+        // Given back if it did not enter.
+        enters.then_some(place)
     }
 
-    /// Whether another invocation is worth a try. Whoever asks for one that waits passes it over if not.
-    pub(crate) fn has_room(&self, tenant: &TenantId, target: &str) -> bool {
+    /// Whether another invocation is worth a try. Whoever asks for one that waits passes it over if not, and says whether it is
+    /// among the first of its tenant.
+    pub(crate) fn has_room(&self, tenant: &TenantId, target: &str, is_first: bool) -> bool {
         let name = Name::new(tenant, target);
         let mut functions = self.lock();
         let has_room = functions.known.get(&name).is_none_or(|known| known.has_room_for(tenant));
         if !has_room {
-            functions.pass_over(name, tenant);
+            functions.pass_over(&name, tenant, is_first);
         }
         has_room
+    }
+
+    /// Whether places are free that are kept for tenants who have nothing to use them for.
+    pub(crate) fn has_turns_left(&self) -> bool {
+        let functions = self.lock();
+        functions.in_turns.iter().filter_map(|name| functions.known.get(name)).any(Function::has_turns_left)
     }
 
     /// Whether something waits that was not handed out, because its function has all it may have.
@@ -159,30 +165,91 @@ impl Concurrency {
         !self.lock().passed.is_empty()
     }
 
-    /// The backlog is looked at from its beginning: whoever is still passed over will be so again. What `is_left_out` of the
-    /// look stays as it is. Of tenants that want the same places, those who `may_come` have turns until the next look.
-    pub(crate) fn look_again(&self, is_left_out: impl Fn(&TenantId) -> bool, may_come: impl Fn(&TenantId) -> bool) {
+    /// The backlog is looked at from its beginning: whoever is still passed over will be so again. Of a tenant that `is_left_out`
+    /// only the first dispatches are looked at, so it stays passed over. Of tenants that want the same places, those who `may_come`
+    /// have turns until the next look. If this one `repeats` the last, whoever has left a turn unused has none now.
+    pub(crate) fn look_again(
+        &self,
+        is_left_out: impl Fn(&TenantId) -> bool,
+        may_come: impl Fn(&TenantId) -> bool,
+        repeats: bool,
+    ) {
         let mut functions = self.lock();
         let Functions { known, passed, in_turns } = &mut *functions;
+        let mut earlier = BTreeMap::new();
         for name in in_turns.drain(..) {
-            known.entry(name).and_modify(|function| function.turns = None);
+            let turns = known.get_mut(&name).and_then(|function| function.turns.take());
+            earlier.extend(turns.filter(|_| repeats).map(|turns| (name, turns)));
         }
         for (name, tenants) in passed.iter().filter(|(_, tenants)| tenants.len() > 1) {
             let Some(function) = known.get_mut(name) else { continue };
-            if function.give_turns(tenants, |tenant| !is_left_out(tenant) && may_come(tenant)) {
+            let unused =
+                |tenant: &TenantId| earlier.get(name).and_then(|turns| turns.get(tenant)).is_some_and(|left| *left > 0);
+            let is_met = |tenant: &TenantId, is_first: bool| is_first || !is_left_out(tenant);
+            let comes = |tenant: &TenantId, is_first| is_met(tenant, is_first) && !unused(tenant) && may_come(tenant);
+            if function.give_turns(tenants, comes) {
                 in_turns.push(name.clone());
             }
         }
         passed.retain(|_, tenants| {
-            tenants.retain(|tenant| is_left_out(tenant));
+            tenants.retain(|tenant, is_first| {
+                *is_first = false;
+                is_left_out(tenant)
+            });
             !tenants.is_empty()
         });
     }
 }
 
 impl Functions {
-    fn pass_over(&mut self, name: Arc<Name>, tenant: &TenantId) {
-        self.passed.entry(name).or_default().insert(tenant.clone());
+    fn pass_over(&mut self, name: &Arc<Name>, tenant: &TenantId, is_first: bool) {
+        let tenants = self.passed.entry(name.clone()).or_default();
+        match tenants.get_mut(tenant) {
+            Some(known) => *known |= is_first,
+            None => _ = tenants.insert(tenant.clone(), is_first),
+        }
+    }
+
+    fn take(&mut self, name: &Arc<Name>, tenant: &TenantId, is_first: bool) -> bool {
+        let known = match self.known.get_mut(name) {
+            Some(known) => known,
+            None => self.known.entry(name.clone()).or_default(),
+        };
+        if !known.has_room_for(tenant) {
+            self.pass_over(name, tenant, is_first);
+            return false;
+        }
+        known.taken += 1;
+        if let Some(left) = known.turns.as_mut().and_then(|turns| turns.get_mut(tenant)) {
+            *left = left.saturating_sub(1);
+        }
+        true
+    }
+
+    /// For one whose place is taken.
+    fn enter(&mut self, name: &Arc<Name>, tenant: &TenantId, most: Option<u32>) -> bool {
+        let Some(known) = self.known.get_mut(name) else { return false };
+        known.most = known.most.and(most);
+        let enters = most.is_none_or(|most| known.running < most);
+        if enters {
+            known.running += 1;
+        } else if known.running > 0 {
+            // With nobody running there is nobody who would give a place back.
+            self.pass_over(name, tenant, false);
+        }
+        enters
+    }
+
+    fn give_back(&mut self, name: &Arc<Name>, used: bool) {
+        let remembered = self.known.len() <= KNOWN_MAX;
+        let Some(known) = self.known.get_mut(name) else { return };
+        known.taken = known.taken.saturating_sub(1);
+        known.running = known.running.saturating_sub(u32::from(used));
+        // At zero nothing would ever come again that could say otherwise.
+        let limited = matches!(known.most, Most::At(most) if most > 0);
+        if known.taken == 0 && !(limited && remembered) {
+            self.known.remove(name);
+        }
     }
 }
 
@@ -195,15 +262,22 @@ impl Function {
         }
     }
 
+    fn has_turns_left(&self) -> bool {
+        let is_free = matches!(self.most, Most::At(most) if self.taken < most);
+        is_free && self.turns.iter().flat_map(BTreeMap::values).any(|left| *left > 0)
+    }
+
     /// Shares what is free among those that want it, one by one from the next on. False if there is nothing to share.
-    fn give_turns(&mut self, tenants: &BTreeSet<TenantId>, may_come: impl Fn(&TenantId) -> bool) -> bool {
+    fn give_turns(&mut self, tenants: &Tenants, comes: impl Fn(&TenantId, bool) -> bool) -> bool {
         let Most::At(most) = self.most else { return false };
         let free = most.saturating_sub(self.taken);
         let behind = self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let first = tenants.range::<TenantId, _>((behind, Bound::Unbounded));
         // Those up to the last one, who are all of them if there is none.
         let rest = self.last.as_ref().map(|last| tenants.range::<TenantId, _>(..=last));
-        let order: Vec<&TenantId> = first.chain(rest.into_iter().flatten()).filter(|tenant| may_come(tenant)).collect();
+        let all = first.chain(rest.into_iter().flatten());
+        let order: Vec<&TenantId> =
+            all.filter(|(tenant, is_first)| comes(tenant, **is_first)).map(|(tenant, _)| tenant).collect();
         let count = u32::try_from(order.len()).unwrap_or(u32::MAX);
         if free == 0 || count < 2 {
             return false;
@@ -223,41 +297,24 @@ impl Function {
 impl Place {
     /// Says how many may run by the run's own version. False if as many do.
     pub(crate) fn enter(&mut self, most: Option<u32>) -> bool {
-        let mut functions = self.concurrency.lock();
-        let known = functions.known.entry(self.name.clone()).or_default();
-        known.most = known.most.and(most);
-        if most.is_some_and(|most| known.running >= most) {
-            // With nobody running there is nobody who would give a place back.
-            if known.running > 0 {
-                functions.pass_over(self.name.clone(), &self.tenant);
-            }
-            return false;
-        }
-        known.running += 1;
-        self.used = true;
-        true
+        self.used = self.concurrency.lock().enter(&self.name, &self.tenant, most);
+        self.used
     }
 
     /// Gives it back. Says whether somebody waits for it.
-    pub(crate) fn leave(self) -> bool {
-        let (concurrency, name) = (self.concurrency.clone(), self.name.clone());
-        // First given back: whoever is passed over from then on has seen that.
-        drop(self);
-        concurrency.lock().passed.contains_key(&name)
+    pub(crate) fn leave(mut self) -> bool {
+        self.given_back = true;
+        let mut functions = self.concurrency.lock();
+        functions.give_back(&self.name, self.used);
+        // Behind that: whoever is passed over from then on has seen it.
+        functions.passed.contains_key(&self.name)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut functions = self.concurrency.lock();
-        let remembered = functions.known.len() <= KNOWN_MAX;
-        let Some(known) = functions.known.get_mut(&self.name) else { return };
-        known.taken = known.taken.saturating_sub(1);
-        known.running = known.running.saturating_sub(u32::from(self.used));
-        // At zero nothing would ever come again that could say otherwise.
-        let limited = matches!(known.most, Most::At(most) if most > 0);
-        if known.taken == 0 && !(limited && remembered) {
-            functions.known.remove(&self.name);
+        if !self.given_back {
+            self.concurrency.lock().give_back(&self.name, self.used);
         }
     }
 }
@@ -274,7 +331,7 @@ mod tests {
     #[test]
     fn places_are_taken_before_a_run_is_loaded() {
         let concurrency = Concurrency::default();
-        let take = || concurrency.take(&acme(), "f");
+        let take = || concurrency.take(&acme(), "f", true);
         let mut first: Vec<_> = (0..3).map(|_| take().unwrap()).collect();
         let entered: Vec<_> = first.iter_mut().map(|place| place.enter(Some(2))).collect();
         assert_eq!(entered, [true, true, false], "nothing was known of it before");
@@ -282,7 +339,7 @@ mod tests {
         assert!(take().is_none(), "two run");
         first.pop();
         let second = take().unwrap();
-        assert!(take().is_none() && !concurrency.has_room(&acme(), "f"), "one runs, one is being loaded");
+        assert!(take().is_none() && !concurrency.has_room(&acme(), "f", true), "one runs, one is being loaded");
         drop((first, second));
         let held: Vec<_> = (0..3).map_while(|_| take()).collect();
         assert_eq!(held.len(), 2, "remembered while none runs");
@@ -292,14 +349,14 @@ mod tests {
     #[test]
     fn a_version_without_a_limit_goes_by_none() {
         let concurrency = Concurrency::default();
-        let mut limited = concurrency.take(&acme(), "f").unwrap();
+        let mut limited = concurrency.take(&acme(), "f", true).unwrap();
         assert!(limited.enter(Some(1)));
-        assert!(concurrency.take(&acme(), "f").is_none());
-        assert!(concurrency.take(&acme(), "g").is_some_and(|mut other| other.enter(None)));
+        assert!(concurrency.take(&acme(), "f", true).is_none());
+        assert!(concurrency.take(&acme(), "g", true).is_some_and(|mut other| other.enter(None)));
         drop(limited);
-        let mut places: Vec<_> = (0..1).filter_map(|_| concurrency.take(&acme(), "f")).collect();
+        let mut places: Vec<_> = (0..1).filter_map(|_| concurrency.take(&acme(), "f", true)).collect();
         assert!(places[0].enter(None));
-        let mut late = concurrency.take(&acme(), "f").unwrap();
+        let mut late = concurrency.take(&acme(), "f", true).unwrap();
         assert!(!late.enter(Some(1)), "its own version allows one, and one runs");
     }
 
@@ -307,7 +364,7 @@ mod tests {
     fn nothing_is_kept_of_a_function_without_a_limit() {
         let concurrency = Concurrency::default();
         for most in [None, Some(0)] {
-            let mut place = concurrency.take(&acme(), "f").unwrap();
+            let mut place = concurrency.take(&acme(), "f", true).unwrap();
             assert_eq!(place.enter(most), most.is_none());
             drop(place);
             assert!(concurrency.lock().known.is_empty() && concurrency.lock().passed.is_empty());
@@ -323,12 +380,12 @@ mod tests {
         assert!(begin().is_none(), "one runs");
         assert!(first.leave(), "one waits for it");
         assert!(begin().is_none(), "it is the other's");
-        concurrency.look_again(|_| false, |_| true);
+        concurrency.look_again(|_| false, |_| true, false);
         let second = begin().unwrap();
-        assert!(!concurrency.has_room(&acme(), "f"), "one that waits is passed over");
-        concurrency.look_again(|tenant| *tenant == acme(), |_| true);
+        assert!(!concurrency.has_room(&acme(), "f", true), "one that waits is passed over");
+        concurrency.look_again(|tenant| *tenant == acme(), |_| true, false);
         assert!(second.leave(), "that look has left it out");
-        concurrency.look_again(|_| false, |_| true);
+        concurrency.look_again(|_| false, |_| true, false);
         assert!(!begin().unwrap().leave());
     }
 
@@ -348,7 +405,7 @@ mod tests {
         let concurrency = Concurrency::default();
         let tenants = ["a", "b", "c"].map(|tenant| TenantId::parse(tenant).unwrap());
         let take = |tenant: &TenantId| {
-            let mut place = concurrency.take(tenant, "entrypoint|ep_1")?;
+            let mut place = concurrency.take(tenant, "entrypoint|ep_1", true)?;
             place.enter(Some(most)).then_some(place)
         };
         let mut places: Vec<_> = (0..most).map(|_| take(&tenants[0]).unwrap()).collect();
@@ -356,7 +413,7 @@ mod tests {
         for _ in 0..4 {
             assert!(tenants.iter().all(|tenant| take(tenant).is_none()), "as many run as may");
             assert!(places.drain(..free as usize).all(Place::leave));
-            concurrency.look_again(|_| false, &may_come);
+            concurrency.look_again(|_| false, &may_come, false);
             for tenant in tenants.iter().filter(|tenant| may_come(tenant)) {
                 while let Some(place) = take(tenant) {
                     served.push(tenant.to_string());
@@ -376,5 +433,74 @@ mod tests {
         // One who cannot come keeps nobody waiting.
         assert_eq!(served(1, 1, |tenant| tenant.as_str() != "b"), ["a", "c", "a", "c"]);
         assert_eq!(served(1, 1, |tenant| tenant.as_str() == "b"), ["b", "b", "b", "b"]);
+    }
+
+    const SHARED: &str = "entrypoint|ep_1";
+
+    /// All places of a shared entrypoint, taken by a tenant of its own.
+    fn full(concurrency: &Concurrency, most: u32) -> Vec<Place> {
+        let owner = TenantId::parse("owner").unwrap();
+        (0..most).map(|_| concurrency.begin(&owner, SHARED, Some(most)).unwrap()).collect()
+    }
+
+    /// Whose backlog is so long that it rests still has its first dispatches looked at, and takes turns by these.
+    #[test]
+    fn tenants_that_rest_take_turns_by_their_first_dispatches() {
+        let tenants = ["flood", "quiet"].map(|tenant| TenantId::parse(tenant).unwrap());
+        for rests in [|tenant: &TenantId| tenant.as_str() == "flood", |_: &TenantId| true] {
+            let concurrency = Concurrency::default();
+            let mut place = full(&concurrency, 1).pop();
+            let mut served = Vec::new();
+            assert!(tenants.iter().all(|tenant| !concurrency.has_room(tenant, SHARED, true)));
+            for _ in 0..6 {
+                assert!(place.take().is_some_and(Place::leave));
+                concurrency.look_again(rests, |_| true, false);
+                // The first in the alphabet asks first, and whoever asks in vain is met again.
+                for tenant in &tenants {
+                    // Two of them are at hand, of which one finds a place.
+                    for _ in 0..if concurrency.has_room(tenant, SHARED, true) { 2 } else { 0 } {
+                        if let Some(mut taken) = concurrency.take(tenant, SHARED, true) {
+                            assert!(taken.enter(Some(1)));
+                            served.push(tenant.as_str());
+                            place = Some(taken);
+                        }
+                    }
+                }
+            }
+            assert_eq!(served, ["flood", "quiet", "flood", "quiet", "flood", "quiet"]);
+        }
+    }
+
+    /// What rests and has nothing of it among its first dispatches cannot come, so nothing is kept for it.
+    #[test]
+    fn nothing_is_kept_for_who_rests_with_other_work() {
+        let concurrency = Concurrency::default();
+        let [flood, quiet] = ["flood", "quiet"].map(|tenant| TenantId::parse(tenant).unwrap());
+        let places = full(&concurrency, 2);
+        assert!(!concurrency.has_room(&flood, SHARED, false) && !concurrency.has_room(&quiet, SHARED, true));
+        drop(places);
+        concurrency.look_again(|tenant| *tenant == flood, |_| true, false);
+        let both = [concurrency.take(&quiet, SHARED, true), concurrency.take(&quiet, SHARED, true)];
+        assert!(both.iter().all(Option::is_some));
+    }
+
+    /// Who has a turn and nothing to use it for leaves it to the others, in a second look.
+    #[test]
+    fn turns_that_nobody_uses_are_given_to_others() {
+        let concurrency = Concurrency::default();
+        let [few, many] = ["few", "many"].map(|tenant| TenantId::parse(tenant).unwrap());
+        let places = full(&concurrency, 10);
+        for tenant in [&few, &many] {
+            assert!(!concurrency.has_room(tenant, SHARED, true));
+        }
+        drop(places);
+        concurrency.look_again(|_| false, |_| true, false);
+        let mut taken: Vec<_> = concurrency.take(&few, SHARED, true).into_iter().collect();
+        taken.extend(std::iter::from_fn(|| concurrency.take(&many, SHARED, true)));
+        assert_eq!((taken.len(), concurrency.has_turns_left()), (6, true));
+        assert!(!concurrency.has_room(&many, SHARED, true));
+        concurrency.look_again(|_| false, |_| true, true);
+        taken.extend(std::iter::from_fn(|| concurrency.take(&many, SHARED, true)));
+        assert_eq!((taken.len(), concurrency.has_turns_left()), (10, false));
     }
 }

@@ -76,8 +76,10 @@ impl Workshop {
                 // A function that has all it may have leaves its dispatches where they are, and the slots to others.
                 let place = match target {
                     Some(target) => {
-                        drop(place);
-                        self.concurrency.take(&row.tenant, &target)
+                        if place.is_some_and(Place::leave) {
+                            self.executions.engine().wake().dispatch.notify_one();
+                        }
+                        self.concurrency.take(&row.tenant, &target, false)
                     }
                     None => place,
                 };

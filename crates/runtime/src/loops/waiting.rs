@@ -2,7 +2,7 @@
 //!
 //! It is a view of the rows, never their place. All of it can be forgotten at any moment and is read again.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -36,8 +36,8 @@ pub(crate) struct Waiting {
     engine: Engine,
     slots: Slots,
     concurrency: Concurrency,
-    /// Those at hand, so that none is there twice.
-    known: BTreeSet<String>,
+    /// Those at hand, so that none is there twice, and whether they were among the first of their tenant.
+    known: BTreeMap<String, bool>,
     /// How far each tenant with more than its first ones was read.
     walks: BTreeMap<TenantId, Walk>,
     /// Those of them that have little at hand, in the order in which they came to it.
@@ -50,6 +50,10 @@ pub(crate) struct Waiting {
     seen: Seen,
     /// Whether somebody said that there may be more than is known.
     stale: bool,
+    /// Whether the next look repeats the last one, to give to others what was kept for tenants who had no use for it.
+    repeats: bool,
+    /// Whether the last look was such a one.
+    repeated: bool,
     handed: u32,
     looked_at: Duration,
     took: Duration,
@@ -91,13 +95,15 @@ impl Waiting {
             engine,
             slots,
             concurrency,
-            known: BTreeSet::new(),
+            known: BTreeMap::new(),
             walks: BTreeMap::new(),
             low: VecDeque::new(),
             resting: BTreeMap::new(),
             next: None,
             seen: Seen::default(),
             stale: true,
+            repeats: false,
+            repeated: false,
             handed: 0,
             looked_at: Duration::ZERO,
             took: Duration::ZERO,
@@ -118,6 +124,7 @@ impl Waiting {
         self.low.clear();
         self.resting.clear();
         self.next = None;
+        self.repeats = false;
         self.seen = Seen::default();
         self.stale = true;
     }
@@ -156,10 +163,20 @@ impl Waiting {
         Ok(())
     }
 
-    /// Whether nothing is at hand only because reading is not at its end.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        let fair = self.slots.lock();
-        fair.has_slot() && !fair.is_ready() && self.low.iter().any(|tenant| fair.has_room(tenant))
+    /// Whether nothing is at hand only because reading is not at its end, or because places are kept for tenants that have no
+    /// use for them: then the next look gives them to others.
+    pub(crate) fn is_unfinished(&mut self) -> bool {
+        let reads_on = {
+            let fair = self.slots.lock();
+            if !fair.has_slot() || fair.is_ready() {
+                return false;
+            }
+            self.low.iter().any(|tenant| fair.has_room(tenant))
+        };
+        if !reads_on && !self.repeated && self.concurrency.has_turns_left() {
+            (self.repeats, self.stale) = (true, true);
+        }
+        reads_on || self.repeats
     }
 
     /// Whether enough was handed out, or enough time has passed, to look again while something is ready. A look that took
@@ -176,8 +193,9 @@ impl Waiting {
         self.stale = self.next.is_some();
         self.resting.retain(|_, until| began < *until);
         if self.next.is_none() {
+            self.repeated = std::mem::take(&mut self.repeats);
             let rests = |tenant: &TenantId| self.resting.contains_key(tenant);
-            self.concurrency.look_again(rests, |tenant| self.slots.lock().has_room(tenant));
+            self.concurrency.look_again(rests, |tenant| self.slots.lock().has_room(tenant), self.repeated);
         }
         let mut tenants = 0;
         while self.known.len() < ROWS_MAX {
@@ -226,7 +244,7 @@ impl Waiting {
             }
         }
         for row in rows {
-            self.add(row);
+            self.add(row, true);
         }
         tenants
     }
@@ -284,8 +302,8 @@ impl Waiting {
         let more = rows.len() == page;
         walk.after = rows.last().map(|row| (row.queued_at, row.request_id.clone()));
         for row in rows {
-            walk.passed += usize::from(!self.may_run(&row));
-            walk.found += usize::from(self.add(row));
+            walk.passed += usize::from(!self.may_run(&row, false));
+            walk.found += usize::from(self.add(row, false));
         }
         if more {
             walk.low = false;
@@ -310,15 +328,15 @@ impl Waiting {
         }
     }
 
-    /// False if it is at hand already, in flight, or may not run now.
-    fn add(&mut self, row: DispatchRow) -> bool {
+    /// One that was read, perhaps among the first of its tenant. False if it is at hand already, in flight, or may not run now.
+    fn add(&mut self, row: DispatchRow, is_first: bool) -> bool {
         if self.engine.in_flight().contains(&row.request_id)
-            || !self.may_run(&row)
-            || self.known.contains(&row.request_id)
+            || !self.may_run(&row, is_first)
+            || self.known.contains_key(&row.request_id)
         {
             return false;
         }
-        self.known.insert(row.request_id.clone());
+        self.known.insert(row.request_id.clone(), is_first);
         // Sabotage: first come, first served.
         let fifo = self.engine.config().is_sabotaged("fifo-dispatch");
         let lane = if fifo { TenantId::system() } else { row.tenant.clone() };
@@ -327,16 +345,16 @@ impl Waiting {
     }
 
     /// An invocation whose function has all it may have stays where it is. Whether it may is checked again when it begins.
-    fn may_run(&self, row: &DispatchRow) -> bool {
-        !is_invocation(row) || self.concurrency.has_room(&row.tenant, &row.target)
+    fn may_run(&self, row: &DispatchRow, is_first: bool) -> bool {
+        !is_invocation(row) || self.concurrency.has_room(&row.tenant, &row.target, is_first)
     }
 
     /// The next one, with its slot, and with its place if it is an invocation.
     pub(crate) fn take(&mut self) -> Option<(DispatchRow, Slot, Option<Place>)> {
         while let Some((row, slot)) = self.slots.take() {
-            self.known.remove(&row.request_id);
+            let is_first = self.known.remove(&row.request_id).unwrap_or(false);
             self.lower(&row.tenant);
-            let place = is_invocation(&row).then(|| self.concurrency.take(&row.tenant, &row.target));
+            let place = is_invocation(&row).then(|| self.concurrency.take(&row.tenant, &row.target, is_first));
             if place.as_ref().is_none_or(Option::is_some) {
                 self.handed += 1;
                 return Some((row, slot, place.flatten()));

@@ -66,17 +66,15 @@ impl Drop for Inside {
     }
 }
 
-/// SR-030: the limit of an entrypoint is one for all who call it, also after a crash, and whoever waits for it takes turns.
-#[test]
-fn tenants_share_the_places_of_an_entrypoint_of_the_platform() {
-    let mut bed = Bed::new(31);
+/// An entrypoint of the platform that one invocation may run of, which takes so long.
+fn shared(bed: &Bed, takes: Duration) -> (String, Arc<Busy>) {
     let busy = Arc::new(Busy::default());
     let noted = busy.clone();
     bed.functions.answer("common", move |call| {
         let busy = noted.clone();
         async move {
             let _inside = Inside::new(&busy, &call.call.tenant);
-            call.executions.engine().clock().sleep(Duration::from_secs(1)).await;
+            call.executions.engine().clock().sleep(takes).await;
             Ok("{}".to_owned())
         }
     });
@@ -94,10 +92,22 @@ fn tenants_share_the_places_of_an_entrypoint_of_the_platform() {
         serverless.update_entrypoint_status(&platform, &active, EntrypointStatusAction::Activate).await
     })
     .unwrap();
+    (address, busy)
+}
+
+fn start_of(bed: &Bed, tenant: &str, address: &str, count: usize) {
+    for _ in 0..count {
+        bed.start_as(&caller("ann", tenant), request(address, json!({}))).unwrap();
+    }
+}
+
+/// SR-030: the limit of an entrypoint is one for all who call it, also after a crash, and whoever waits for it takes turns.
+#[test]
+fn tenants_share_the_places_of_an_entrypoint_of_the_platform() {
+    let mut bed = Bed::new(31);
+    let (address, busy) = shared(&bed, Duration::from_secs(1));
     for tenant in ["acme", "other"] {
-        for _ in 0..6 {
-            bed.start_as(&caller("ann", tenant), request(&address, json!({}))).unwrap();
-        }
+        start_of(&bed, tenant, &address, 6);
     }
     let served = |count: usize| busy.tenants.lock().unwrap().len() >= count;
     bed.world.wait_until("some are called", || served(5));
@@ -109,4 +119,21 @@ fn tenants_share_the_places_of_an_entrypoint_of_the_platform() {
     // The first one found nobody before it; the one that was lost is called again.
     let row = tenants.windows(4).take(7).find(|row| row.iter().all(|tenant| *tenant == row[0]));
     assert_eq!(row, None, "{tenants:?}");
+}
+
+/// R19: also if one of them has so many waiting that they are not walked over for every place.
+#[test]
+fn a_flood_does_not_keep_the_places_of_a_shared_entrypoint() {
+    let bed = Bed::with(32, |platform| platform.policy.quotas.max_concurrent_executions = 1_000);
+    let (address, busy) = shared(&bed, Duration::from_millis(10));
+    start_of(&bed, "acme", &address, 400);
+    start_of(&bed, "zeta", &address, 5);
+    let before = busy.tenants.lock().unwrap().len();
+    let served = |tenant: &str| {
+        let tenants = busy.tenants.lock().unwrap();
+        tenants.iter().skip(before).filter(|served| *served == tenant).count()
+    };
+    bed.world.wait_until("all of the quiet one are called", || served("zeta") == 5);
+    assert!(served("acme") <= 8, "{} of the flood meanwhile", served("acme"));
+    assert_eq!(busy.peak.load(Ordering::SeqCst), 1);
 }
