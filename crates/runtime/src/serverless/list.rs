@@ -44,7 +44,11 @@ impl Serverless {
         mut filter: InvocationListFilter,
     ) -> Answer<Vec<InvocationRecord>> {
         Self::allow(ctx, Permission::RunsRead)?;
-        let (newest, _) = self.rows(ctx, &InvocationListFilter::default(), 1).await?;
+        // Of all, also of those that the caller does not see.
+        let newest = match self.query(ctx, &InvocationListFilter::default()).await? {
+            Some(query) => self.sorted_rows(ctx, &Sorting::of(None), query, None, 1).await?,
+            None => Vec::new(),
+        };
         if let (Some(newest), Some(field)) = (newest.first(), INVOCATIONS.field(INVOCATIONS.id)) {
             let value = Literal::Text(newest.run_id.to_string());
             let known = Filter::Compare { field, compare: Compare::Le, value };
@@ -54,10 +58,11 @@ impl Serverless {
             });
         }
         filter.page.limit = Some(LIMIT_MAX);
-        let mut all = Vec::new();
+        let (mut all, mut met) = (Vec::new(), HashSet::new());
         loop {
             let page = self.page_of_invocations(ctx, &filter).await?;
-            all.extend(page.items);
+            // A status that changes between two pages may bring a run twice.
+            all.extend(page.items.into_iter().filter(|record| met.insert(record.invocation_id.clone())));
             filter.page.cursor = page.page_info.next_cursor;
             if filter.page.cursor.is_none() {
                 return Ok(all);
@@ -82,7 +87,9 @@ impl Serverless {
         let mark = self.open::<String>(ctx, asked, &filter.page)?;
         let back = mark.as_ref().is_some_and(|mark| mark.back);
         let unread = || errors::bad_request("the cursor cannot be read");
-        let place = mark.as_ref().map(|mark| Place::parse(&mark.at).ok_or_else(unread)).transpose()?;
+        // Without a place it begins at an end of the list: what stood where the page before it ended is gone.
+        let place = mark.as_ref().filter(|mark| !mark.at.is_empty());
+        let place = place.map(|mark| Place::parse(&mark.at).ok_or_else(unread)).transpose()?;
         let sorting = Sorting::of(filter.page.order.as_ref());
         let sorting = if back { sorting.reversed() } else { sorting };
         let Some(query) = self.query(ctx, filter).await? else { return Ok(none) };
@@ -96,14 +103,15 @@ impl Serverless {
         if back {
             rows.reverse();
         }
-        let stands = |row: &RunRow| Place::of(row).to_string();
-        let (first, last) = (rows.first().map(stands), rows.last().map(stands));
         // Whoever came from a page has one on that side.
-        let (before, behind) = if back { (more, true) } else { (mark.is_some(), more) };
-        let cursor = |at: Option<String>, back: bool| at.map(|at| self.close(ctx, asked, back, at));
+        let (before, behind) = if back { (more, place.is_some()) } else { (place.is_some(), more) };
+        let cursor = |row: Option<&RunRow>, back: bool| {
+            let at = row.map(|row| Place::of(row).to_string()).unwrap_or_default();
+            self.close(ctx, asked, back, at)
+        };
         let page_info = PageInfo {
-            next_cursor: cursor(last, false).filter(|_| behind),
-            prev_cursor: cursor(first, true).filter(|_| before),
+            next_cursor: behind.then(|| cursor(rows.last(), false)),
+            prev_cursor: before.then(|| cursor(rows.first(), true)),
             has_more: behind,
         };
         let mut met = HashSet::new();

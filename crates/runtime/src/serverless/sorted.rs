@@ -100,9 +100,10 @@ impl Sorting {
         statuses.into_iter().map(one).collect()
     }
 
-    /// Before everything of the place's millisecond.
+    /// Before everything of the place's millisecond. An id that was not made here has none: other ids that begin with it have
+    /// nothing to do with it.
     fn edge(&self, place: &Place) -> RunId {
-        let moment = moment(&place.run_id);
+        let Some(moment) = made_at(&place.run_id) else { return place.run_id.clone() };
         // Behind every id that begins so: none has a letter behind `z`.
         let last = || format!("{moment}{}", "z".repeat(ID_CHARS_MAX - moment.len()));
         let edge = if self.time == Direction::Asc { moment.to_owned() } else { last() };
@@ -141,10 +142,14 @@ fn directed(direction: Direction, order: Ordering) -> Ordering {
     if direction == Direction::Desc { order.reverse() } else { order }
 }
 
-/// What the ids of one millisecond begin with; of an id that was not made here, the whole.
+/// What the ids of one millisecond begin with; `None` for an id that was not made here.
+fn made_at(run_id: &RunId) -> Option<&str> {
+    run_id.as_str().get(..MOMENT_CHARS).filter(|moment| moment.starts_with("inv_"))
+}
+
+/// Which runs are sorted together. One whose id was not made here is alone.
 fn moment(run_id: &RunId) -> &str {
-    let text = run_id.as_str();
-    text.get(..MOMENT_CHARS).filter(|_| text.starts_with("inv_")).unwrap_or(text)
+    made_at(run_id).unwrap_or(run_id.as_str())
 }
 
 impl Serverless {
@@ -211,6 +216,33 @@ impl Serverless {
                 return Err(errors::bad_request(format!(
                     "$orderby: more than {MOMENT_MAX} invocations began in one millisecond, and are ordered by `created_at` or `status` alone"
                 )));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_entrypoint::odata::INVOCATIONS;
+
+    use super::*;
+
+    fn edges(order: &str, id: &str) -> String {
+        let sorting = Sorting::of(Some(&OrderBy::parse(order, &INVOCATIONS).unwrap()));
+        let place = Place { status: InvocationStatus::Queued, run_id: RunId::parse(id).unwrap() };
+        sorting.edge(&place).to_string()
+    }
+
+    /// A millisecond is read as a whole, and an id that was not made here has none.
+    #[test]
+    fn a_millisecond_is_read_from_its_edge() {
+        let made_here = "inv_0123456789abXYZ";
+        assert_eq!(edges("created_at asc,status", made_here), "inv_0123456789ab");
+        assert!(edges("created_at desc,status", made_here).starts_with("inv_0123456789abzzz"));
+        // Behind `run_azzz` there would be `run_ab` once more, for ever.
+        for order in ["created_at asc,status", "created_at desc,status"] {
+            for id in ["run_a", "inv_7"] {
+                assert_eq!(edges(order, id), id);
             }
         }
     }
