@@ -14,7 +14,7 @@ use crate::gts;
 use crate::types::{EntrypointId, GtsId, TokenBucketRateLimit};
 
 /// Pairs of tenant and entrypoint that are remembered. Past it, buckets that are full again are forgotten, which changes
-/// nothing for anybody; should none be full, new pairs share one bucket.
+/// nothing for anybody; should none be full, new pairs of a tenant share one bucket, and past twice as many those of all tenants.
 pub const BUCKETS_MAX: usize = 100_000;
 
 /// Room for the rounding of tokens that are counted in fractions.

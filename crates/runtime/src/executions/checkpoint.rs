@@ -297,10 +297,7 @@ impl Executions {
             Ok(params) => serde_json::Value::Object(params).to_string(),
             Err(failure) => return wrong(&failure),
         };
-        // The run that calls was admitted with what it calls, so the tenant's quota is not asked again.
-        if let Err(failure) = self.entrypoints.check_rate(&ctx, &loaded).await {
-            return wrong(&failure);
-        }
+        let is_recorded = self.is_recorded(&parent, &caller.tenant).await?;
         let begin = Begin {
             loaded: &loaded,
             tenant: caller.tenant.clone(),
@@ -321,9 +318,22 @@ impl Executions {
             Err(refused) if refused.is_fault() => return Err(refused),
             Err(refused) => return wrong(&failure_of(refused)),
         };
+        // The run that calls was admitted with what it calls, so the tenant's quota is not asked again. A checkpoint that comes a
+        // second time starts nothing, and so takes nothing of the rate.
+        if !is_recorded && let Err(failure) = self.entrypoints.check_rate(&ctx, &loaded).await {
+            return wrong(&failure);
+        }
         let run_id = self.engine.ids().run_id(self.engine.now());
         start.call_it(run_id.as_str());
         Ok(Ok(Spawn { run_id, start }))
+    }
+
+    /// Whether an execution has this operation already.
+    async fn is_recorded(&self, operation: &ParentOperation, tenant: &TenantId) -> Result<bool, Refused> {
+        let look = |state: &RunState| {
+            state.execution.as_ref().is_some_and(|execution| execution.operation(&operation.operation_id).is_some())
+        };
+        Ok(self.engine.view(&Scope::Tenant(tenant.clone()), &operation.run_id, look).await?)
     }
 }
 

@@ -7,6 +7,7 @@ use servo_entrypoint::access::{Access, AccessControl};
 use servo_entrypoint::{InvocationStatus as S, OwnerRef};
 use servo_model::SecurityContext;
 use servo_model::operation::OperationStatus;
+use servo_wire::lambda::CheckpointRequest;
 
 use super::calls::calls;
 use super::compensation::{handler_of, order_of};
@@ -51,6 +52,51 @@ fn a_rate_holds_for_calls_from_inside() {
     let result = bed.until(&id, S::Succeeded).result.unwrap();
     assert_eq!(result["statuses"], json!(["SUCCEEDED", "SUCCEEDED", "FAILED"]));
     assert_eq!(result["error"], servo_entrypoint::errors::RATE_LIMITED);
+}
+
+/// SR-072: a checkpoint whose answer was lost comes again under its client token, starts nothing and takes nothing of the rate.
+#[test]
+fn a_call_that_is_repeated_counts_once() {
+    let bed = Bed::new(103);
+    let strategy = "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~";
+    let limited = bed.entrypoint(
+        FUNCTION,
+        "limited",
+        |document| {
+            let config = json!({"max_requests_per_second": 0.001, "burst_size": 2});
+            document["traits"]["rate_limit"] = json!({"strategy": strategy, "config": config});
+        },
+        |_| async move { Ok("{}".to_owned()) },
+    );
+    let address = bed.workflow("caller", move |invocation| {
+        let limited = limited.clone();
+        async move {
+            let statuses = ["a", "b"].map(|id| invocation.known(id));
+            if statuses[0].is_none() {
+                let request = CheckpointRequest {
+                    checkpoint_token: invocation.input.checkpoint_token.clone(),
+                    updates: Some(vec![calls("a", &limited)]),
+                    client_token: Some("once".to_owned()),
+                };
+                for _ in 0..4 {
+                    let arn = &invocation.input.durable_execution_arn;
+                    invocation.executions.checkpoint(&invocation.call.tenant, arn, request.clone()).await.unwrap();
+                }
+                return pending();
+            }
+            if statuses[1].is_none() {
+                invocation.checkpoint(vec![calls("b", &limited)]).await.unwrap();
+                return pending();
+            }
+            if statuses.contains(&Some(OperationStatus::Started)) {
+                return pending();
+            }
+            succeeded(&json!({"statuses": statuses.map(|status| status.map(OperationStatus::as_str))}).to_string())
+        }
+    });
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let result = bed.until(&id, S::Succeeded).result.unwrap();
+    assert_eq!(result["statuses"], json!(["SUCCEEDED", "SUCCEEDED"]));
 }
 
 /// Everything is shared with bob.
