@@ -141,7 +141,8 @@ pub trait RestRuntime: ServerlessRuntime {
         action: EntrypointStatusAction,
     ) -> Result<Entrypoint, RuntimeErrorPayload>;
 
-    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Result<(), RuntimeErrorPayload>;
+    /// Gives what it was.
+    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Result<Entrypoint, RuntimeErrorPayload>;
 
     async fn page_entrypoints(
         &self,
@@ -183,7 +184,6 @@ pub trait RestRuntime: ServerlessRuntime {
         signal: InvocationSignal,
     ) -> Result<InvocationRecord, RuntimeErrorPayload>;
 
-    /// One outcome per run, in the order of the filter. A run that refuses does not stop the others.
     /// As `start_invocation`, with somebody who hears of the run as soon as it is there.
     async fn start_heard(
         &self,
@@ -192,6 +192,7 @@ pub trait RestRuntime: ServerlessRuntime {
         heard: Arc<dyn Created>,
     ) -> Result<InvocationResult, RuntimeErrorPayload>;
 
+    /// One outcome per run, in the order of the filter. A run that refuses does not stop the others.
     async fn bulk_control(
         &self,
         ctx: &SecurityContext,

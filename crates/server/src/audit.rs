@@ -169,11 +169,9 @@ impl Drop for Watched<'_> {
         if self.answered || self.action.recorded == Recorded::IfDenied {
             return;
         }
-        let gone = |outcome| self.entry(outcome, Some(CALLER_GONE.to_owned()));
-        match self.note.read(|noted| (noted.caller.is_some(), noted.unchanged, noted.created)) {
-            (false, ..) | (_, true, _) => {}
-            (.., true) => self.app.recorder.later(Arc::new(gone(AuditOutcome::Allowed))),
-            _ => self.app.recorder.denied(gone(AuditOutcome::Failed)),
+        if self.note.read(|noted| noted.caller.is_some() && !noted.unchanged) {
+            let gone = self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned()));
+            self.note.leave(&self.app.recorder, gone);
         }
     }
 }

@@ -66,7 +66,7 @@ impl ServerlessRuntime for Serverless {
     }
 
     async fn delete_entrypoint(&self, ctx: &SecurityContext, entrypoint_id: &EntrypointId) -> Answer<()> {
-        self.remove(ctx, Named::Address(entrypoint_id)).await
+        self.remove(ctx, Named::Address(entrypoint_id)).await.map(|_| ())
     }
 
     async fn start_invocation(&self, ctx: &SecurityContext, request: InvocationRequest) -> Answer<InvocationResult> {
@@ -138,7 +138,7 @@ impl RestRuntime for Serverless {
         self.set_status(ctx, Named::Id(id), action).await
     }
 
-    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<()> {
+    async fn delete_registration(&self, ctx: &SecurityContext, id: &str) -> Answer<Entrypoint> {
         self.remove(ctx, Named::Id(id)).await
     }
 

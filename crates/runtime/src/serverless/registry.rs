@@ -261,18 +261,19 @@ impl Serverless {
         self.change(EntrypointRow { status: next.as_str().to_owned(), updated_at, ..row }).await
     }
 
-    pub(super) async fn remove(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<()> {
+    /// Gives what it was, or what has become of it.
+    pub(super) async fn remove(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDelete)?;
         let row = self.entrypoint_row(ctx, named).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         match status::remove(entrypoint.definition.status)? {
-            status::Removal::Archive => self.set_status(ctx, named, EntrypointStatusAction::Archive).await.map(|_| ()),
+            status::Removal::Archive => self.set_status(ctx, named, EntrypointStatusAction::Archive).await,
             status::Removal::Delete => {
                 let removed = self.engine().store().remove_entrypoint(&row.tenant, &row.id, row.revision).await;
                 removed.map_err(moved)?;
                 self.entrypoints().forget(&row.id);
-                Ok(())
+                Ok(entrypoint)
             }
         }
     }

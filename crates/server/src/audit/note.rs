@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_entrypoint::Created;
-use servo_model::{SecurityContext, TenantId};
+use servo_model::{AuditEntry, AuditOutcome, SecurityContext, TenantId};
+
+use super::recorder::Recorder;
 
 /// Travels with a request. Clones are the same note.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +14,36 @@ pub(crate) struct Note(Arc<Page>);
 /// What all clones of a note write on.
 #[derive(Debug, Default)]
 struct Page(Mutex<Noted>);
+
+/// The entry of a caller who has gone while what it asked for is still under way: only its end tells what became of it.
+struct Left {
+    recorder: Recorder,
+    entry: AuditEntry,
+}
+
+impl Left {
+    /// What was asked for is there after all.
+    fn created(self, object: &str) {
+        let entry = AuditEntry { outcome: AuditOutcome::Allowed, object_id: object.to_owned(), ..self.entry };
+        self.recorder.later(Arc::new(entry.clipped()));
+    }
+}
+
+impl std::fmt::Debug for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Left").field("entry", &self.entry).finish_non_exhaustive()
+    }
+}
+
+/// Whoever held it last is done, and nothing was made.
+impl Drop for Page {
+    fn drop(&mut self) {
+        let noted = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = noted.left.take() {
+            left.recorder.denied(left.entry);
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Noted {
@@ -22,6 +54,7 @@ pub(super) struct Noted {
     pub unchanged: bool,
     /// What was asked for is there, whatever becomes of the answer.
     pub created: bool,
+    left: Option<Box<Left>>,
 }
 
 impl Created for Page {
@@ -29,6 +62,9 @@ impl Created for Page {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.object = Some(invocation_id.to_owned());
         noted.created = true;
+        if let Some(left) = noted.left.take() {
+            left.created(invocation_id);
+        }
     }
 }
 
@@ -55,6 +91,15 @@ impl Note {
         self.0.created(id);
     }
 
+    /// The caller has gone. The entry says that it failed, and is written so if nothing comes of it.
+    pub(super) fn leave(&self, recorder: &Recorder, entry: AuditEntry) {
+        let left = Left { recorder: recorder.clone(), entry };
+        self.change(|noted| match noted.object.as_deref().filter(|_| noted.created) {
+            Some(object) => left.created(object),
+            None => noted.left = Some(Box::new(left)),
+        });
+    }
+
     /// The same, to be heard from elsewhere.
     pub(crate) fn hears(&self) -> Arc<dyn Created> {
         self.0.clone()
@@ -74,5 +119,60 @@ impl Note {
     /// The request was answered as an earlier one, and changed nothing.
     pub(crate) fn unchanged(&self) {
         self.change(|noted| noted.unchanged = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_model::limits::Limits;
+    use servo_model::{EventId, Timestamp};
+    use servo_store::audit::AuditQuery;
+    use servo_store::mem::MemStore;
+    use servo_store::{AuditStore as _, Scope};
+
+    use super::*;
+
+    fn gone() -> AuditEntry {
+        AuditEntry {
+            id: EventId::from_u128(1),
+            at: Timestamp::from_millis(0),
+            tenant_id: TenantId::default_tenant(),
+            actor: "key_1".to_owned(),
+            roles: Vec::new(),
+            action: "invocation.start".to_owned(),
+            object_kind: "invocation".to_owned(),
+            object_id: String::new(),
+            outcome: AuditOutcome::Failed,
+            correlation_id: "c".to_owned(),
+            reason: Some("CALLER_GONE".to_owned()),
+            source: None,
+            count: 1,
+        }
+    }
+
+    /// What the log says of a caller who left, after something else has happened.
+    async fn told(then: impl FnOnce(Arc<dyn Created>)) -> Vec<(AuditOutcome, String)> {
+        let store = Arc::new(MemStore::new(Arc::new(|| Timestamp::from_millis(1)), Limits::default(), [7; 32]));
+        let recorder = Recorder::new(store.clone());
+        let work = recorder.work(Arc::new(servo_runtime::SystemClock)).unwrap();
+        let leaves = async {
+            let note = Note::default();
+            let heard = note.hears();
+            note.leave(&recorder, gone());
+            drop(note);
+            then(heard);
+            drop(recorder);
+        };
+        tokio::join!(leaves, work.run());
+        let query = AuditQuery { limit: 10, ..AuditQuery::default() };
+        let entries = store.read_audit(&Scope::System, &query).await.unwrap();
+        entries.into_iter().map(|entry| (entry.outcome, entry.object_id)).collect()
+    }
+
+    /// Who hangs up before the run is there has started it all the same, or has not.
+    #[tokio::test]
+    async fn what_becomes_of_a_start_is_told_after_its_caller_has_gone() {
+        assert_eq!(told(|heard| heard.created("inv_1")).await, [(AuditOutcome::Allowed, "inv_1".to_owned())]);
+        assert_eq!(told(drop).await, [(AuditOutcome::Failed, String::new())]);
     }
 }

@@ -16,6 +16,8 @@ const MINUTE_MS: i64 = 60_000;
 struct Limits {
     /// Entries of one place.
     each: u64,
+    /// Entries of one caller, in all its places.
+    caller: u64,
     /// Entries of all of them.
     all: u64,
     /// Places that are told apart; the others share one.
@@ -24,11 +26,11 @@ struct Limits {
 
 /// With good credentials, of which there are only so many. A place for each caller and action, so that the entry with a count says what
 /// was denied.
-const DENIED: Limits = Limits { each: 30, all: 12_000, places: 4_000 };
+const DENIED: Limits = Limits { each: 30, caller: 120, all: 12_000, places: 4_000 };
 /// Mistakes and faults: a place for each caller.
-const FAILED: Limits = Limits { each: 60, all: 6_000, places: 1_000 };
+const FAILED: Limits = Limits { each: 60, caller: 60, all: 6_000, places: 1_000 };
 /// Anybody who reaches the port.
-const UNKNOWN: Limits = Limits { each: 10, all: 100, places: 50 };
+const UNKNOWN: Limits = Limits { each: 10, caller: 100, all: 100, places: 50 };
 
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
@@ -41,6 +43,8 @@ pub(super) struct Throttle {
 struct Group {
     minute: i64,
     written: u64,
+    /// By caller, of the entries that were written. There are no more of these than entries.
+    callers: HashMap<String, u64>,
     places: HashMap<String, Place>,
 }
 
@@ -100,14 +104,17 @@ impl Group {
         if minute(entry.at) != self.minute {
             self.minute = minute(entry.at);
             self.written = 0;
+            self.callers.clear();
             self.places.values_mut().for_each(|place| place.written = 0);
             self.places.retain(|_, place| place.counted.is_some());
         }
-        let has_room = self.written < limits.all;
+        let of_caller = self.callers.get(&entry.actor).copied().unwrap_or(0);
+        let has_room = self.written < limits.all && of_caller < limits.caller;
         let place = self.place(key, limits.places);
         if has_room && place.written < limits.each {
             place.written += 1;
             self.written += 1;
+            self.callers.insert(entry.actor.clone(), of_caller + 1);
             return Some(entry);
         }
         place.add(entry);
@@ -199,6 +206,17 @@ mod tests {
             |outcome| counted.iter().filter(|entry| entry.outcome == outcome).map(|entry| entry.count).sum::<u64>();
         assert_eq!(count(AuditOutcome::Denied), 1_000 - DENIED.each);
         assert_eq!(count(AuditOutcome::Failed), 1_001 - FAILED.each);
+    }
+
+    /// One caller has some entries for each of its actions, and not so many that it uses up what all have.
+    #[test]
+    fn a_caller_has_so_many_entries_for_all_its_actions() {
+        let throttle = Throttle::default();
+        let of = |actor: &str, action: u64| AuditEntry { action: action.to_string(), ..entry(0, actor, "s") };
+        let written = |actor: &str| (0..1_000).filter(|n| throttle.admit(of(actor, n % 40)).is_some()).count() as u64;
+        assert_eq!((written("key_1"), written("key_2")), (DENIED.caller, DENIED.caller));
+        let counted: u64 = throttle.drain(None).iter().map(|entry| entry.count).sum();
+        assert_eq!(counted, 2 * (1_000 - DENIED.caller), "the others are counted");
     }
 
     #[test]

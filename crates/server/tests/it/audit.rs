@@ -370,6 +370,35 @@ async fn a_synchronous_start_whose_caller_goes_away_is_one_that_was_made() {
     assert_eq!((found.reason.as_deref(), found.object_id), (Some("CALLER_GONE"), run));
 }
 
+/// SR-531, SR-532: what those who run the platform do to a tenant's entrypoint stands in that tenant's log.
+#[tokio::test]
+async fn what_the_platform_does_is_told_to_whom_it_concerns() {
+    let server = server().await;
+    let spec = json!({"reach": {"kind": "pull"}, "durable": false});
+    server.send(Method::PUT, "/v1/functions/plain", "globex-developer", Some(&spec)).await;
+    let document = definition_of("globex", crate::serverless::support::FUNCTION);
+    let made =
+        server.send(Method::POST, &format!("{SERVERLESS}/entrypoints"), "globex-developer", Some(&document)).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("{SERVERLESS}/entrypoints/{}", made.json["id"].as_str().unwrap());
+    let status = format!("{path}:status");
+    let activate = json!({"action": "activate"});
+    let platform = "acme-platform-admin";
+    let rows = [("PUT", &path, Some(&document)), ("POST", &status, Some(&activate))];
+    for (method, path, body) in rows {
+        let answer = send(&server, (method, path), platform, &format!("platform-{method}"), body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    let disable = json!({"action": "disable"});
+    assert_eq!(send(&server, ("POST", &status), "globex-developer", "own", Some(&disable)).await.status, 200);
+    assert_eq!(send(&server, ("DELETE", &path), platform, "platform-DELETE", None).await.status, 204);
+    for correlation in ["platform-PUT", "platform-POST", "platform-DELETE", "own"] {
+        let found = entry(&server, correlation).await;
+        assert_eq!(found.tenant_id.as_str(), "globex", "{correlation}");
+        assert_eq!(found.actor == platform, correlation != "own", "{correlation}: {}", found.actor);
+    }
+}
+
 #[tokio::test]
 async fn the_log_is_read_by_filter_and_page() {
     let server = server().await;

@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 use servo_entrypoint::odata::ENTRYPOINTS;
 use servo_entrypoint::validate::requests;
 use servo_entrypoint::{DefinitionStatus, Entrypoint, EntrypointListFilter, EntrypointStatusAction, OwnerType};
+use servo_model::TenantId;
 
 use super::action::Action;
 use super::refused::{Answer, Refused};
 use super::{query, shown};
 use crate::app::App;
-use crate::auth::{Admin, Developer, Viewer};
+use crate::auth::{Admin, Caller, Developer, Viewer};
 use crate::body::Json;
 use crate::failures::PREFIX;
 use crate::params::Params;
@@ -77,12 +78,23 @@ pub(super) async fn update(
     Path(id): Path<String>,
     Json(document): Document,
 ) -> Answer<Body<Entrypoint>> {
-    Ok(Body(app.serverless.update_registration(&ctx, &id, Value::Object(document)).await?))
+    Ok(Body(noted(&ctx, app.serverless.update_registration(&ctx, &id, Value::Object(document)).await?)))
 }
 
 pub(super) async fn remove(State(app): State<App>, Admin(ctx): Admin, Path(id): Path<String>) -> Answer<StatusCode> {
-    app.serverless.delete_registration(&ctx, &id).await?;
+    noted(&ctx, app.serverless.delete_registration(&ctx, &id).await?);
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who runs the platform changes what belongs to tenants, whose admins see it in their own log.
+fn noted(ctx: &Caller, entrypoint: Entrypoint) -> Entrypoint {
+    let definition = &entrypoint.definition;
+    if definition.owner.owner_type != OwnerType::System
+        && let Ok(tenant) = TenantId::parse(&definition.tenant_id)
+    {
+        ctx.audit.tenant(&tenant);
+    }
+    entrypoint
 }
 
 /// `{id}:status`
@@ -95,7 +107,7 @@ pub(super) async fn act(
     let action = requests::status_action(&Value::Object(document))?;
     ctx.audit.object(&id);
     ctx.audit.action(action_name(action));
-    Ok(Body(app.serverless.update_registration_status(&ctx, &id, action).await?))
+    Ok(Body(noted(&ctx, app.serverless.update_registration_status(&ctx, &id, action).await?)))
 }
 
 /// What the audit log calls it.
