@@ -13,6 +13,7 @@ use servo_model::contract::RuntimeEvent;
 use servo_model::function::{FunctionSpec, Reach};
 use servo_model::{FunctionName, RunId, TenantId};
 use servo_runtime::{Clock, Runtime, SystemClock, Tasks};
+use servo_server::auth::Auth;
 use servo_server::config::{Config, FunctionsConfig};
 use servo_server::host::FunctionHost;
 use servo_store::lines::{LineSource, LogLine};
@@ -71,10 +72,12 @@ impl Functions {
         let sink: Arc<dyn LineSink> = Arc::new(Sink(sender));
         let starlark = crate::code::starlark(&config.serverless, sink.clone(), clock)?;
         let FunctionsConfig { listen_ip, addresses, .. } = &config.functions;
+        // With keys there are callers elsewhere, who come through a proxy.
+        let only_this_machine = address.ip().is_loopback() && matches!(config.auth(), Auth::Development);
         let settings = Settings {
             listen_ip: *listen_ip,
             addresses: addresses.iter().map(|(name, address)| (name.clone(), *address)).collect(),
-            push_allow: config.functions.push_allowed(address.ip().is_loopback()),
+            push_allow: config.functions.push_allowed(only_this_machine),
             ..Settings::default()
         };
         let environment = PASSED_ON.iter().filter_map(|name| {

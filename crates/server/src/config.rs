@@ -198,18 +198,18 @@ pub struct FunctionsConfig {
     pub addresses: BTreeMap<String, SocketAddr>,
     /// Hosts that may be called by push although they are inside this network.
     pub push_allow_hosts: Vec<String>,
-    /// The same by ranges of addresses. Absent means loopback and private ones for a server that listens on loopback, and none
-    /// for others: there, whoever registers functions is somewhere else.
+    /// The same by ranges of addresses. Absent means loopback and private ones for a server that nobody needs a key for, which
+    /// only this machine reaches, and none for others: there, whoever registers functions may be somewhere else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push_allow_nets: Option<Vec<Net>>,
 }
 
 impl FunctionsConfig {
-    /// What functions may be called, by a server that listens where only this machine is, or elsewhere.
-    pub fn push_allowed(&self, listens_on_loopback: bool) -> Allowed {
+    /// What functions may be called, by a server whose callers are all on this machine, or by another one.
+    pub fn push_allowed(&self, only_this_machine: bool) -> Allowed {
         let nets = match &self.push_allow_nets {
             Some(nets) => nets.clone(),
-            None if listens_on_loopback => Net::PRIVATE.to_vec(),
+            None if only_this_machine => Net::PRIVATE.to_vec(),
             None => Vec::new(),
         };
         Allowed { hosts: self.push_allow_hosts.clone(), nets }
