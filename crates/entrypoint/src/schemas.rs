@@ -6,6 +6,7 @@ mod guard;
 mod keyword;
 mod recursion;
 mod schema;
+mod unique;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -101,16 +102,18 @@ impl Types {
 
     /// Compiles a schema that somebody wrote: it must be a valid one, of bounded cost, and refer to known types only.
     pub fn compile(&self, schema: &Value) -> Result<Schema, SchemaFault> {
-        let roots = guard::check(self, schema)?;
+        let guard::Bounded { roots, weight } = guard::check(self, schema)?;
         let validator = jsonschema::options()
             .with_retriever(Retriever(self.clone()))
             // Other engines can be made to run for minutes by a pattern; this one cannot.
             .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
             .should_validate_formats(true)
             .with_keyword("x-gts-ref", keyword::factory)
+            .with_keyword("uniqueItems", unique::factory)
             .build(schema)
             .map_err(|error| SchemaFault::new(error.instance_path().as_str(), error.masked().to_string()))?;
-        Ok(Schema::new(validator, recursion::detail_depth(&roots)))
+        let detail_depth = recursion::detail_depth(&roots);
+        Ok(Schema { validator, detail_depth, has_alternatives: guard::has_alternatives(&roots), weight })
     }
 }
 

@@ -18,6 +18,7 @@ use crate::identity::StoredKeys;
 use crate::identity::keys::KeyUses;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
+use crate::rooms::Rooms;
 use crate::routes;
 use crate::series::Samples;
 
@@ -70,8 +71,8 @@ pub struct Shared {
     pub(crate) requests: Arc<Semaphore>,
     /// Calls of the Lambda API under way.
     pub(crate) lambda_calls: Arc<Semaphore>,
-    /// KiB of the bodies of such calls that are being read: each may be large.
-    pub(crate) bodies: Semaphore,
+    /// For the bodies of such calls.
+    pub(crate) bodies: Rooms,
     /// Open event streams and channels.
     pub(crate) streams: Arc<Semaphore>,
     /// Work on the whole store, one at a time.
@@ -114,7 +115,7 @@ impl App {
         Ok(Self(Arc::new(Shared {
             requests: Arc::new(Semaphore::new(parts.config.requests_max)),
             lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
-            bodies: Semaphore::new(BODIES_KIB_MAX),
+            bodies: Rooms::new(BODIES_KIB_MAX),
             streams: Arc::new(Semaphore::new(parts.config.streams_max)),
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),

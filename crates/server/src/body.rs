@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_ENCODING;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
-use servo_model::limits::{JSON_DEPTH_MAX, is_deeper_than};
+use servo_model::limits::{JSON_DEPTH_MAX, clip, is_deeper_than};
 use servo_model::{Invalid, codes, digits};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
@@ -35,8 +37,25 @@ impl FromRequest<App> for Text {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        check_plain(request.headers())?;
         let limit = app.runtime.engine().config().limits.request_body_bytes_max;
         read(request.into_body(), limit, Duration::from_millis(app.config.body_timeout_ms)).await.map(Text)
+    }
+}
+
+/// Whether a body is sent as it is. No body is ever unpacked: a small one could become as large as it likes.
+pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    encodings.all(|encoding| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity"))
+}
+
+pub(crate) const NOT_UNPACKED: &str = "compressed bodies are not taken; send it as it is, without `Content-Encoding`";
+
+/// Refuses a body that would have to be unpacked.
+pub(crate) fn check_plain(headers: &HeaderMap) -> Answer<()> {
+    match is_plain(headers) {
+        true => Ok(()),
+        false => Err(ApiError::new(codes::MALFORMED_JSON).detail(NOT_UNPACKED)),
     }
 }
 
@@ -48,13 +67,19 @@ pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answ
 
 /// Reads a whole body, whatever it holds.
 async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Answer<Vec<u8>> {
-    bytes_among(body, bytes_max, within, &Semaphore::new(Semaphore::MAX_PERMITS)).await
+    bytes_among(body, bytes_max, within, &[]).await
 }
 
 /// The same for one of many, which together have so much room, in KiB. What does not fit is not waited for.
-pub(crate) async fn bytes_among(body: Body, bytes_max: usize, within: Duration, room: &Semaphore) -> Answer<Vec<u8>> {
+pub(crate) async fn bytes_among(
+    body: Body,
+    bytes_max: usize,
+    within: Duration,
+    rooms: &[&Semaphore],
+) -> Answer<Vec<u8>> {
     let reading = async {
-        let (mut bytes, mut taken, mut places) = (Vec::new(), 0, Vec::new());
+        let (mut bytes, mut taken) = (Vec::new(), 0);
+        let mut places: Vec<SemaphorePermit<'_>> = Vec::with_capacity(rooms.len());
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body ended early"))?;
@@ -66,7 +91,13 @@ pub(crate) async fn bytes_among(body: Body, bytes_max: usize, within: Duration, 
             let needed = u32::try_from((bytes.len() + chunk.len()).div_ceil(1024)).unwrap_or(u32::MAX);
             if needed > taken {
                 let busy = |_| ApiError::busy("too many large bodies are being read");
-                places.push(room.try_acquire_many(needed - taken).map_err(busy)?);
+                for (number, room) in rooms.iter().enumerate() {
+                    let place = room.try_acquire_many(needed - taken).map_err(busy)?;
+                    match places.get_mut(number) {
+                        Some(places) => places.merge(place),
+                        None => places.push(place),
+                    }
+                }
                 taken = needed;
             }
             bytes.extend_from_slice(&chunk);
@@ -87,7 +118,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer
 
 /// Refuses a number that would lose digits.
 pub(crate) fn check_digits(text: &str) -> Answer<()> {
-    digits::first_too_large(text).map_or(Ok(()), |place| Err(Invalid::new(place, digits::ADVICE).into()))
+    digits::first_too_large(text).map_or(Ok(()), |place| Err(Invalid::new(clip(&place), digits::ADVICE).into()))
 }
 
 /// The same for what a server has written: whatever is in it was taken before.
@@ -143,7 +174,8 @@ fn of_json(error: &serde_json::Error, path: &serde_path_to_error::Path, text: &s
     {
         parts.push(name.to_owned());
     }
-    Invalid::new(parts.join("/"), reason).into()
+    // A name or a word may be all of the body, and what is said about it is not to be larger than what was sent.
+    Invalid::new(clip(&parts.join("/")), clip(reason)).into()
 }
 
 /// A missing or unknown field stands between backticks, and the path ends at the object around it.
@@ -172,7 +204,7 @@ mod tests {
     #[tokio::test]
     async fn bodies_that_are_read_at_once_share_their_room() {
         let (room, within) = (Semaphore::new(3), Duration::from_secs(10));
-        let read = async |bytes: usize| bytes_among(Body::from(vec![0; bytes]), 10_000, within, &room).await;
+        let read = async |bytes: usize| bytes_among(Body::from(vec![0; bytes]), 10_000, within, &[&room]).await;
         assert_eq!(read(3 * 1024).await.unwrap().len(), 3 * 1024);
         assert_eq!(read(3 * 1024 + 1).await.unwrap_err().problem.status, 429);
         let held = room.try_acquire_many(2).unwrap();

@@ -22,6 +22,7 @@ mod params;
 mod payloads;
 mod plan_source;
 mod request;
+mod rooms;
 mod routes;
 mod series;
 mod serve;

@@ -20,6 +20,9 @@ const REFERENCES_MAX: usize = 250;
 const ALL_REFERENCES_MAX: usize = 1_000;
 /// Types that one schema reaches.
 const TYPES_MAX: usize = 100;
+/// Bytes of the places of all schemas in a schema, each written out. The compiler writes them out, so a long name around many
+/// schemas would be repeated for each of them.
+const PLACES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Keywords whose schemas apply to the same place of the document.
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
@@ -30,11 +33,19 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// The name of a root, which is empty for the schema itself and an id for a type, and a pointer in it.
 pub(super) type Place = (String, String);
 
-/// The schema and all types that it reaches, if their cost is bounded.
-pub(super) fn check(types: &Types, schema: &Value) -> Result<BTreeMap<String, Value>, SchemaFault> {
+/// What was found out about a schema whose cost is bounded.
+pub(super) struct Bounded {
+    /// The schema and all types that it reaches.
+    pub(super) roots: BTreeMap<String, Value>,
+    /// The most schemas that apply to one place.
+    pub(super) weight: u64,
+}
+
+pub(super) fn check(types: &Types, schema: &Value) -> Result<Bounded, SchemaFault> {
     if serde_json::to_vec(schema).map_or(true, |bytes| bytes.len() > SCHEMA_BYTES_MAX) {
         return Err(SchemaFault::new("", format!("a schema has at most {SCHEMA_BYTES_MAX} bytes")));
     }
+    places(schema)?;
     let mut count = 0_usize;
     references(schema, "", &mut |_, _| count += 1);
     if count > REFERENCES_MAX {
@@ -46,7 +57,8 @@ pub(super) fn check(types: &Types, schema: &Value) -> Result<BTreeMap<String, Va
     for (name, root) in &roots {
         cost.everywhere(name, "", root)?;
     }
-    Ok(roots)
+    let weight = cost.known.values().copied().max().unwrap_or(1);
+    Ok(Bounded { roots, weight })
 }
 
 /// Adds the types that the roots refer to, until none is missing.
@@ -77,11 +89,49 @@ fn load(types: &Types, roots: &mut BTreeMap<String, Value>) -> Result<(), Schema
             let Some(found) = types.get(&id) else {
                 return Err(SchemaFault::new("", format!("no type `{id}` is registered")));
             };
+            places(&found)?;
             roots.insert(id.clone(), found);
             open.push(id);
         }
     }
     Ok(())
+}
+
+/// Refuses a schema whose places would take too much room.
+fn places(schema: &Value) -> Result<(), SchemaFault> {
+    fn sum(schema: &Value, length: usize, total: &mut usize) {
+        *total = total.saturating_add(length);
+        if *total > PLACES_BYTES_MAX {
+            return;
+        }
+        match schema {
+            Value::Object(members) => {
+                members.iter().for_each(|(name, value)| sum(value, length + name.len() + 1, total));
+            }
+            Value::Array(items) => items.iter().for_each(|item| sum(item, length + 6, total)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut total = 0;
+    sum(schema, 0, &mut total);
+    match total > PLACES_BYTES_MAX {
+        true => Err(SchemaFault::new("", "its names are too long for how much is inside of them")),
+        false => Ok(()),
+    }
+}
+
+/// Whether some place may be of one form or another.
+pub(super) fn has_alternatives(roots: &BTreeMap<String, Value>) -> bool {
+    fn has(schema: &Value) -> bool {
+        match schema {
+            Value::Object(members) => {
+                members.contains_key("anyOf") || members.contains_key("oneOf") || members.values().any(has)
+            }
+            Value::Array(items) => items.iter().any(has),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    roots.values().any(has)
 }
 
 /// Calls with the place and the text of every reference.
@@ -192,6 +242,9 @@ impl<'a> Cost<'a> {
             let at = join(&join(pointer, "dependentSchemas"), key);
             cost = cost.saturating_add(self.of(root, &at, inner)?);
         }
+        // Each is tried on the name of each member.
+        let patterns = schema.get("patternProperties").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+        cost = cost.saturating_add(patterns as u64);
         for name in ["$ref", "$dynamicRef"] {
             if let Some(reference) = schema.get(name).and_then(Value::as_str) {
                 cost = cost.saturating_add(self.referred(root, pointer, reference)?);

@@ -6,27 +6,48 @@ use serde_json::Value;
 /// Ready to check documents, from many threads. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    validator: Validator,
-    detail_depth: usize,
+    pub(super) validator: Validator,
+    /// Deepest document whose faults are described.
+    pub(super) detail_depth: usize,
+    pub(super) has_alternatives: bool,
+    /// The most schemas that apply to one place.
+    pub(super) weight: u64,
 }
 
+/// Parts of a document whose faults are all described. Each has many times the size of the part that it is about, and they are made
+/// before any is looked at.
+const DETAIL_PARTS_MAX: usize = 20_000;
+/// Schemas that are applied to all parts of a document together, which take about a second. Only a document of megabytes reaches it,
+/// and only if dozens of schemas apply to one place.
+const WORK_MAX: u64 = 100_000_000;
+
 impl Schema {
-    pub(super) fn new(validator: Validator, detail_depth: usize) -> Self {
-        Self { validator, detail_depth }
-    }
-
-    /// Costs as much as the document is large, whatever the schema.
+    /// Whether a document matches. Costs as much as the document is large, whatever the schema; one that would cost too much does not.
     pub fn is_valid(&self, document: &Value) -> bool {
-        self.validator.is_valid(document)
+        self.can_be_checked(document) && self.validator.is_valid(document)
     }
 
-    /// Every fault, at most `max`; `None` for a wrong document that is too deep for a schema that refers to itself in several
-    /// ways, because finding the faults could take hours.
+    fn can_be_checked(&self, document: &Value) -> bool {
+        let parts = usize::try_from(WORK_MAX / self.weight.max(1)).unwrap_or(usize::MAX);
+        !crate::depth::has_more_parts_than(document, parts)
+    }
+
+    /// Every fault, at most `max`, or the first of a large document; `None` for a wrong document that is too deep for a schema that
+    /// refers to itself in several ways, or too large for one with alternatives, because finding the faults could take hours.
     pub(crate) fn faults<'a>(&'a self, document: &'a Value, max: usize) -> Option<Vec<ValidationError<'a>>> {
         if self.is_valid(document) {
             return Some(Vec::new());
         }
-        let is_shallow = self.detail_depth == usize::MAX || !crate::depth::is_deeper_than(document, self.detail_depth);
-        is_shallow.then(|| self.validator.iter_errors(document).take(max).collect())
+        if !self.can_be_checked(document) {
+            return None;
+        }
+        if self.detail_depth != usize::MAX && crate::depth::is_deeper_than(document, self.detail_depth) {
+            return None;
+        }
+        if !crate::depth::has_more_parts_than(document, DETAIL_PARTS_MAX) {
+            return Some(self.validator.iter_errors(document).take(max).collect());
+        }
+        // What is wrong with an alternative is told with the faults of all of them.
+        (!self.has_alternatives).then(|| self.validator.validate(document).err().into_iter().collect())
     }
 }

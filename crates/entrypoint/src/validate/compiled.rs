@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use servo_model::invocation::Failure;
 
 use super::issue::{Place, tidy, unknown};
-use super::kinds;
+use super::{ISSUES_MAX, kinds};
 use crate::schemas::{Schema, SchemaFault, Types};
 use crate::types::{EntrypointSchema, EntrypointTraits, InvocationMode, ValidationError, ValidationIssue};
 
@@ -45,7 +45,7 @@ impl CompiledEntrypoint {
             return Err(ValidationError::new(vec![issue]).into());
         };
         match &self.params {
-            None => issues.extend(object.keys().map(|name| unknown(PATH, name, []))),
+            None => issues.extend(object.keys().take(ISSUES_MAX).map(|name| unknown(PATH, name, []))),
             // A quick look first: most params are right, and naming faults costs more.
             Some((_, validator)) if validator.is_valid(params) => {}
             Some((schema, validator)) => {

@@ -11,6 +11,12 @@ use super::{ISSUES_MAX, kinds};
 use crate::schemas::{Properties, Schema, Types, keyword};
 use crate::types::ValidationIssue;
 
+/// Words of a list that a suggestion names, and how much of it.
+const LISTED_MAX: usize = 100;
+const LISTED_BYTES_MAX: usize = 2 * 1024;
+/// Allowed words that are looked at for the one that was meant.
+const WORDS_MAX: usize = 200;
+
 /// A document, the schema it is checked against, and where it is inside the whole (`$.traits.limits`).
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
@@ -23,9 +29,17 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     pub(super) fn collect(&self, schema: &Schema, issues: &mut Vec<ValidationIssue>) {
         match schema.faults(self.document, ISSUES_MAX) {
-            Some(errors) => errors.iter().for_each(|error| self.push(error, issues)),
+            Some(errors) => {
+                let enough = issues.len() + ISSUES_MAX;
+                for error in &errors {
+                    self.push(error, issues);
+                    if issues.len() >= enough {
+                        break;
+                    }
+                }
+            }
             None => {
-                let message = "does not match its schema; it is nested too deeply to say where";
+                let message = "does not match its schema; it is too large or nested too deeply to say where";
                 issues.push(ValidationIssue::new(kinds::SCHEMA_MISMATCH, self.base, message));
             }
         }
@@ -39,7 +53,7 @@ impl Place<'_> {
             Kind::Required { property } => issues.push(self.missing(error, &path, property.as_str().unwrap_or("?"))),
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
                 let known = self.properties(error.instance_path());
-                issues.extend(unexpected.iter().map(|name| unknown(&path, name, known.names())));
+                issues.extend(unexpected.iter().take(ISSUES_MAX).map(|name| unknown(&path, name, known.names())));
             }
             Kind::Enum { options } => {
                 let words = options.as_array().map_or(&[][..], Vec::as_slice);
@@ -49,6 +63,9 @@ impl Place<'_> {
                 issues.push(choice(&path, std::iter::once(&**expected_value), self.at(error.instance_path())));
             }
             Kind::Pattern { .. } | Kind::Format { .. } => issues.push(issue(kinds::INVALID_FORMAT)),
+            Kind::Custom { keyword, message } if keyword == "uniqueItems" => {
+                issues.push(ValidationIssue::new(kinds::SCHEMA_MISMATCH, &path, message));
+            }
             Kind::Custom { message, .. } => {
                 issues.push(ValidationIssue::new(kinds::INVALID_FORMAT, &path, message));
             }
@@ -165,25 +182,35 @@ pub(super) fn unknown<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> ValidationIssue {
-    let issue =
-        ValidationIssue::new(kinds::UNKNOWN_FIELD, join(parent, name), format!("there is no field `{name}` here"));
+    let message = format!("there is no field `{}` here", clip(name));
+    let issue = ValidationIssue::new(kinds::UNKNOWN_FIELD, join(parent, name), message);
     match nearest(name, known.clone()) {
         Some(meant) => issue.suggest(format!("did you mean `{meant}`?")),
         None => {
-            let known: Vec<_> = known.into_iter().collect();
-            issue.suggest(if known.is_empty() {
-                "leave it out".to_owned()
-            } else {
-                format!("known are: {}", known.join(", "))
-            })
+            let known = listed(known.into_iter().map(str::to_owned));
+            issue.suggest(if known.is_empty() { "leave it out".to_owned() } else { format!("known are: {known}") })
         }
     }
 }
 
+/// Words for people to read, and no more than they would: a schema may have many thousands, and an answer a hundred such lists.
+fn listed(words: impl Iterator<Item = String>) -> String {
+    let mut words = words.peekable();
+    let mut text = words.by_ref().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
+    if text.len() > LISTED_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(LISTED_BYTES_MAX));
+        text.push('…');
+    } else if words.peek().is_some() {
+        text.push_str(", …");
+    }
+    text
+}
+
 /// A word that is none of the allowed ones.
 pub(super) fn choice<'a>(path: &str, words: impl Iterator<Item = &'a Value>, found: Option<&Value>) -> ValidationIssue {
-    let words: Vec<String> = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect();
-    let list = words.join(", ");
+    let words: Vec<String> =
+        words.take(WORDS_MAX).map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect();
+    let list = listed(words.iter().cloned());
     let issue = ValidationIssue::new(kinds::INVALID_VALUE, path, format!("the value is one of: {list}"));
     match found.and_then(Value::as_str).and_then(|found| nearest(found, words.iter().map(String::as_str))) {
         Some(meant) => issue.suggest(format!("did you mean `{meant}`? Valid values: {list}")),
@@ -221,5 +248,9 @@ pub(super) fn tidy(mut issues: Vec<ValidationIssue>) -> Vec<ValidationIssue> {
         next.location == kept.location && next.error_type == kept.error_type && next.error_type != kinds::SYNTAX_ERROR
     });
     issues.truncate(ISSUES_MAX);
+    for issue in &mut issues {
+        let texts = [&mut issue.location.path, &mut issue.message].into_iter().chain(&mut issue.suggestion);
+        texts.for_each(|text| text.truncate(clip(text).len()));
+    }
     issues
 }

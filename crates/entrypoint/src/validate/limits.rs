@@ -1,9 +1,10 @@
 //! Limits: the adapter's own closed set, the tenant's defaults for what is left out, and its quotas for what is not.
 
 use serde_json::{Map, Value};
+use servo_model::limits::clip;
 
 use super::issue::{Place, join, unknown};
-use super::{Validation, kinds};
+use super::{ISSUES_MAX, Validation, kinds};
 use crate::gts;
 use crate::schemas::{Properties, fill_defaults, keyword};
 use crate::types::ValidationIssue;
@@ -28,9 +29,9 @@ pub(super) fn check(all: &Validation<'_>, document: &mut Value, issues: &mut Vec
         }
         Err(fault) => issues.push(ValidationIssue::new(kinds::INVALID_SCHEMA, PATH, fault.message)),
     }
-    for name in limits.keys().filter(|name| known.get(name).is_none()) {
+    for name in limits.keys().filter(|name| known.get(name).is_none()).take(ISSUES_MAX) {
         let mut issue = unknown(PATH, name, known.names());
-        issue.message = format!("the adapter `{adapter}` has no limit `{name}`");
+        issue.message = format!("the adapter `{adapter}` has no limit `{}`", clip(name));
         issues.push(issue);
     }
     quotas(all, limits, issues);

@@ -1,15 +1,21 @@
 //! The word that somebody probably meant.
 
+/// Words that are compared with one. Somebody may have sent a million of them, and a hundred that are not known.
+const COMPARED_MAX: usize = 200;
+
 /// The nearest of some words, if it is near enough to be a misspelling.
 pub(super) fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no misspelt words, and the distance costs their product.
-    if word.chars().count() > 64 {
+    let length = word.chars().count();
+    if length > 64 {
         return None;
     }
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    let allowed = (length / 3).clamp(1, 3);
     words
         .into_iter()
-        .filter(|candidate| candidate.chars().count() <= 64)
+        .take(COMPARED_MAX)
+        // As many letters as they differ by have to be put in or taken out.
+        .filter(|candidate| candidate.chars().take(length + allowed + 1).count().abs_diff(length) <= allowed)
         .map(|candidate| (distance(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)

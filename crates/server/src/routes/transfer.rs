@@ -31,6 +31,7 @@ pub(crate) async fn export(State(app): State<App>, Operator(principal): Operator
 }
 
 pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, request: Request) -> Answer<Response> {
+    body::check_plain(request.headers())?;
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
     let file: RunFile = body::parse_recorded(&text, FILE_DEPTH_MAX)?;

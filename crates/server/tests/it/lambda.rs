@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_server::auth::{AccessKey, Auth};
 
-use crate::harness::{Options, Server, keys};
+use crate::harness::{Answer, Options, Server, keys};
 
 /// Answers with its input, fails or waits, as the input says; keeps the envelope of an execution that waits.
 struct Echo;
@@ -61,12 +61,15 @@ fn header<'a>(response: &'a Response, name: &str) -> &'a str {
     response.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
 
-/// The error's name and message, by header and body.
+/// The error's name and message, by header and body, of an answer that has passed the linter.
 async fn refused(response: Response) -> (u16, String, String) {
-    let (status, name) = (response.status().as_u16(), header(&response, "x-amzn-errortype").to_owned());
-    let body: Value = response.json().await.unwrap();
-    assert_eq!(body["message"], body["Message"], "both spellings: {body}");
-    (status, name, body["message"].as_str().unwrap().to_owned())
+    let (status, headers, path) = (response.status(), response.headers().clone(), response.url().path().to_owned());
+    let name = header(&response, "x-amzn-errortype").to_owned();
+    let text = response.text().await.unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let message = json["message"].as_str().unwrap().to_owned();
+    crate::lint::check(&Answer { status, headers, text, json }, &path);
+    (status.as_u16(), name, message)
 }
 
 fn escaped(arn: &str) -> String {

@@ -1,38 +1,13 @@
 //! The response linter: every answer of every test goes through it.
 
 pub(crate) mod described;
+pub(crate) mod words;
 
 use servo_model::codes;
 
 use crate::harness::Answer;
+use words::FORBIDDEN;
 
-/// Nothing of the inside may show.
-const FORBIDDEN: [&str; 24] = [
-    "panicked",
-    "backtrace",
-    "stack trace",
-    "SELECT ",
-    "INSERT ",
-    "UPDATE ",
-    "DELETE ",
-    "sqlite",
-    "postgres",
-    ".rs:",
-    "src/",
-    concat!("/ho", "me/"),
-    "/tmp/",
-    "servo_",
-    "unwrap",
-    "rusqlite",
-    "SQLSTATE",
-    "duplicate key value",
-    "no such table",
-    "no such column",
-    "/var/",
-    "/etc/",
-    "/usr/",
-    concat!("/ro", "ot/"),
-];
 /// Statuses of runs and steps in the engine's spelling; the serverless runtime API has words of its own.
 const ENGINE_WORDS: [&str; 9] =
     ["PENDING", "APPROVED", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "SUCCESS", "SKIPPED"];
@@ -113,6 +88,33 @@ fn check_serverless(answer: &Answer, path: &str) {
     }
 }
 
+/// All that a fault of the Lambda API may say.
+const LAMBDA_FAULTS: [&str; 3] = [
+    "the service could not do this now; try again",
+    "the function's registration cannot be read",
+    "the execution did not end within 15 minutes; it goes on",
+];
+
+/// S14: a refusal of the Lambda API has AWS's form, and says as little of the inside as any other.
+#[track_caller]
+pub(crate) fn check_lambda(answer: &Answer, path: &str) {
+    let status = answer.status.as_u16();
+    let header = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    assert_eq!(header("content-type"), "application/json", "{path} {}", answer.text);
+    let fault = words::lambda_fault(status, header("x-amzn-errortype"), &answer.json);
+    assert_eq!(fault, None, "{path}: {}", answer.text);
+    assert_eq!(words::leak(&answer.text), None, "{path}: {}", answer.text);
+    if status >= 500 {
+        let said = answer.json["Message"].as_str().unwrap_or_default();
+        let is_title = codes::ALL.iter().any(|code| code.status >= 500 && code.title == said);
+        assert!(is_title || LAMBDA_FAULTS.contains(&said), "a server fault says too much: {}", answer.text);
+    }
+    if status == 429 {
+        assert!(header("retry-after").parse::<u64>().is_ok(), "{path} does not say when to try again");
+        assert!(answer.json["Reason"].is_string(), "{path}: {}", answer.text);
+    }
+}
+
 #[track_caller]
 pub(crate) fn check(answer: &Answer, path: &str) {
     let status = answer.status.as_u16();
@@ -122,6 +124,9 @@ pub(crate) fn check(answer: &Answer, path: &str) {
     assert_eq!(header("x-content-type-options"), "nosniff");
     if status < 400 || path == "/readyz" {
         return;
+    }
+    if words::is_lambda(path) {
+        return check_lambda(answer, path);
     }
     assert_eq!(header("content-type"), "application/problem+json", "{path} {}", answer.text);
     if path.starts_with("/api/serverless-runtime/v1") {
@@ -244,6 +249,48 @@ mod tests {
                 assert!(is_red(&leaking, path), "{leaking}");
             }
         }
+    }
+
+    /// A refusal of the Lambda API as a handler might write it.
+    fn of_lambda(status: u16, name: &'static str, body: Value) -> Answer {
+        let mut answer = answer(status, body);
+        answer.headers.insert("content-type", HeaderValue::from_static("application/json"));
+        if !name.is_empty() {
+            answer.headers.insert("x-amzn-errortype", HeaderValue::from_static(name));
+        }
+        answer
+    }
+
+    /// S14: the same control for the form of the Lambda API.
+    #[test]
+    fn a_leak_in_lambdas_form_turns_the_linter_red() {
+        const PATH: &str = "/2015-03-31/functions/f/invocations";
+        let is_red = |answer: &Answer| catch_unwind(AssertUnwindSafe(|| check(answer, PATH))).is_err();
+        let body = |whose: &str, message: &str| json!({"Type": whose, "Message": message, "message": message});
+        let missing = body("User", "Function not found: f");
+        let fault = body("Service", LAMBDA_FAULTS[0]);
+        let clean = of_lambda(404, "ResourceNotFoundException", missing.clone());
+        assert!(!is_red(&clean) && !is_red(&of_lambda(500, "ServiceException", fault.clone())));
+        for leak in LEAKS {
+            assert!(is_red(&of_lambda(404, "ResourceNotFoundException", body("User", leak))), "{leak}");
+            assert!(is_red(&of_lambda(500, "ServiceException", body("Service", leak))), "{leak}");
+        }
+        assert!(is_red(&of_lambda(500, "ServiceException", body("Service", "it broke"))), "a sentence of its own");
+        for (name, wrong) in [
+            ("", missing.clone()),
+            ("not a name", missing.clone()),
+            ("ResourceNotFoundException", body("Service", "Function not found: f")),
+            ("ResourceNotFoundException", json!({"Type": "User", "Message": "a", "message": "b"})),
+            ("ResourceNotFoundException", json!({"Type": "User", "message": "a"})),
+            ("ResourceNotFoundException", json!({"Message": "a", "message": "a"})),
+            ("ResourceNotFoundException", json!({"Type": "User", "Message": "a", "message": "a", "tenant": "acme"})),
+        ] {
+            assert!(is_red(&of_lambda(404, name, wrong.clone())), "{name} {wrong}");
+        }
+        assert!(is_red(&of_lambda(429, "TooManyRequestsException", body("User", "too many"))), "no reason");
+        let mut problem = clean;
+        problem.headers.insert("content-type", HeaderValue::from_static("application/problem+json"));
+        assert!(is_red(&problem), "the other APIs' form");
     }
 
     #[test]

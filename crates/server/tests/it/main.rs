@@ -8,6 +8,7 @@ mod backend;
 mod bad_input;
 mod channel;
 mod console;
+mod exhaustion;
 mod functions;
 mod harness;
 mod health;

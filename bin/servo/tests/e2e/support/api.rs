@@ -1,5 +1,7 @@
 //! The few requests that the suites make, with Jepsen's three answers: it happened, it did not, nobody knows.
 
+mod lint;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,6 +23,17 @@ pub(crate) enum Start {
     Unknown,
 }
 
+/// Status and text of an answer that has passed the linter. One that broke off on its way is none.
+pub(crate) async fn linted(response: reqwest::Response) -> reqwest::Result<(u16, String)> {
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let path = response.url().path().to_owned();
+    let text = response.text().await?;
+    if let Some(fault) = lint::fault(&path, status, &headers, &text) {
+        panic!("{path} is answered {status}: {fault}\n{text}");
+    }
+    Ok((status, text))
+}
+
 impl Api {
     pub(crate) fn new() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -40,8 +53,7 @@ impl Api {
         let Ok(response) = self.client.post(format!("{url}/v1/runs")).json(&body).send().await else {
             return Start::Unknown;
         };
-        let status = response.status().as_u16();
-        let Ok(text) = response.text().await else { return Start::Unknown };
+        let Ok((status, text)) = linted(response).await else { return Start::Unknown };
         if status >= 500 {
             return Start::Unknown;
         }
@@ -54,8 +66,8 @@ impl Api {
 
     pub(crate) async fn get(&self, url: &str, path: &str) -> Option<(u16, Value)> {
         let response = self.client.get(format!("{url}{path}")).send().await.ok()?;
-        let status = response.status().as_u16();
-        Some((status, response.json().await.ok()?))
+        let (status, text) = linted(response).await.ok()?;
+        Some((status, serde_json::from_str(&text).ok()?))
     }
 
     /// Every event of a run.

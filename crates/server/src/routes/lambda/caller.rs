@@ -16,6 +16,7 @@ use super::{LambdaAnswer, LambdaError};
 use crate::app::App;
 use crate::auth::{Caller, identify_call, identify_head, require};
 use crate::body;
+use crate::sigv4::Signed;
 
 /// The largest payload of a call, with room for what stands around it.
 pub(in crate::routes) const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
@@ -50,7 +51,14 @@ pub(super) async fn read_or(
     if let Some(principal) = &known {
         require(principal, role)?;
     }
-    let body = body::bytes_among(body, BODY_BYTES_MAX, within, &app.bodies).await?;
+    if !body::is_plain(&parts.headers) {
+        return Err(LambdaError::new(ErrorName::UnsupportedMediaType, body::NOT_UNPACKED));
+    }
+    // Who only claims to be somebody fills that one's share of the room.
+    let claimed =
+        known.as_ref().map(|known| known.subject.as_str()).or(Signed::of(&parts).map(|signed| signed.access_key));
+    let own = app.bodies.of(claimed.unwrap_or_default());
+    let body = body::bytes_among(body, BODY_BYTES_MAX, within, &[&app.bodies.all, &own]).await?;
     let principal = match known {
         Some(principal) => principal,
         None => {
