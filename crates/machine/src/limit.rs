@@ -7,7 +7,7 @@ use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
 use crate::cancel::release;
-use crate::command::{Command, Policy};
+use crate::command::{Command, Policy, SignalKind};
 use crate::decision::Decision;
 use crate::execution::{ExecutionCommand, end};
 use crate::refusal::Refusal;
@@ -25,8 +25,10 @@ pub(crate) fn enforce(
     let steps = match command {
         Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. } => true,
         Command::Execution(command) => !matches!(**command, ExecutionCommand::Compensated { .. }),
-        // What comes due at once may be more than there is room for.
+        // What comes due at once may be more than there is room for, also what came due in a pause: refused, the run would stay
+        // paused for ever.
         Command::Tick => state.execution.is_some() && state.status == RunStatus::Running,
+        Command::Signal(signal) => state.execution.is_some() && matches!(signal.kind, SignalKind::Resume),
         _ => false,
     };
     let ends = decision.facts.iter().any(|fact| {

@@ -366,6 +366,23 @@ fn more_timers_than_there_is_room_for_end_the_run() {
     assert_eq!(full.state.visible(), S::DeadLettered, "a tick after the end is let through");
 }
 
+/// R23: the same if they came due while the run was paused. It is not left paused for ever.
+#[test]
+fn a_run_that_has_no_room_to_go_on_ends_when_it_is_resumed() {
+    // Its signal and that it has resumed, and what came due.
+    for (room, status) in [(72, S::Running), (71, S::Failed)] {
+        let mut world = workflow(|_| {});
+        world.checkpoint((0..70).map(|number| wait(&format!("w{number}"), 10)).collect()).unwrap();
+        world.answer(Answer::Pending).unwrap();
+        signal(&mut world, SignalKind::Pause).unwrap();
+        world.policy.events_per_run_max = world.log.len() as u64 + room + servo_model::limits::EVENTS_RESERVED;
+        world.advance(10);
+        let _ = signal(&mut world, SignalKind::Resume);
+        assert_eq!(world.state.visible(), status, "with room for {room}");
+        assert!(world.log.len() as u64 <= world.policy.events_per_run_max);
+    }
+}
+
 /// The run that undoes another one tells it of its end.
 #[test]
 fn a_handlers_end_is_passed_on() {
