@@ -37,9 +37,10 @@ impl Push {
     /// Without a timeout: whoever calls has one.
     pub(crate) async fn call(&self, url: &str, call: Box<HandlerCall>) -> Result<String, HandlerFailure> {
         let address = address(url, &call.function);
-        let url = Url::parse(&address).map_err(|error| {
-            HandlerFailure::unreachable(failure::INVALID_PARAMETER, format!("{address} is no address: {error}"))
-        })?;
+        let url = Url::parse(&address).map_err(|error| no_address(&address, &error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(no_address(&address, "only http and https are called"));
+        }
         self.guard.check_url(&url).map_err(|denied| not_allowed(&denied))?;
         let headers = headers(&call);
         let durable = call.spec.durable;
@@ -131,36 +132,69 @@ fn headers(call: &HandlerCall) -> HeaderMap {
     headers
 }
 
+fn no_address(address: &str, why: &str) -> HandlerFailure {
+    HandlerFailure::unreachable(failure::INVALID_PARAMETER, format!("{address} is no address: {why}"))
+}
+
 /// It does not get better by itself.
 fn not_allowed(denied: &Denied) -> HandlerFailure {
     HandlerFailure::unreachable(failure::ADDRESS, format!("the function was not called: {denied}"))
 }
 
-/// The causes tell about the network between here and there, which is the operator's: they are logged, and the run says less.
+/// The causes tell about the network between here and there, which is the operator's: they are logged, and the run tells of
+/// which kind they are. It may: an address that is nobody's business was refused before.
 fn broken(address: &str, error: reqwest::Error) -> HandlerFailure {
     if let Some(denied) = Denied::of(&error) {
         return not_allowed(denied);
     }
     let error = error.without_url();
-    let nobody_there = error.is_connect();
-    let mut causes = error.to_string();
+    let (nobody_there, timed_out) = (error.is_connect(), error.is_timeout());
+    let (mut causes, mut kind) = (error.to_string(), None);
     let mut cause = std::error::Error::source(&error);
     while let Some(inner) = cause {
         causes.push_str(": ");
         causes.push_str(&inner.to_string());
+        kind = inner.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(kind);
         cause = inner.source();
     }
-    tracing::warn!(address, causes, "a handler did not answer");
+    // Of every attempt, so it is no warning: who operates the server need not mind that one tenant's function is away.
+    tracing::info!(address, causes, "a handler did not answer");
     if nobody_there {
-        let message = format!("no answer from {address}: it cannot be reached");
-        return HandlerFailure::unreached(failure::CONNECTION, message);
+        let why = if timed_out { "the connection timed out" } else { unreached_by(kind, &causes) };
+        return HandlerFailure::unreached(failure::CONNECTION, format!("no answer from {address}: {why}"));
     }
     HandlerFailure::crashed(failure::CONNECTION, format!("no answer from {address}: the connection broke"))
+}
+
+/// Why there is no connection.
+fn unreached_by(kind: Option<std::io::ErrorKind>, causes: &str) -> &'static str {
+    use std::io::ErrorKind;
+    match kind {
+        Some(ErrorKind::ConnectionRefused) => "connection refused",
+        Some(ErrorKind::TimedOut) => "the connection timed out",
+        Some(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable) => "there is no way to its host",
+        _ if causes.contains("certificate") => "its certificate is not trusted",
+        _ if causes.contains("dns error") || causes.contains("lookup address") => "its name cannot be resolved",
+        _ => "it cannot be reached",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kind_of_a_cause_is_told() {
+        use std::io::ErrorKind;
+        assert_eq!(unreached_by(Some(ErrorKind::ConnectionRefused), ""), "connection refused");
+        let names = "error sending request: client error (Connect): dns error: failed to lookup address information";
+        assert_eq!(unreached_by(Some(ErrorKind::Other), names), "its name cannot be resolved");
+        assert_eq!(
+            unreached_by(Some(ErrorKind::InvalidData), "invalid peer certificate: UnknownIssuer"),
+            "its certificate is not trusted"
+        );
+        assert_eq!(unreached_by(None, "something else at 10.0.0.1"), "it cannot be reached");
+    }
 
     #[test]
     fn a_url_is_completed_unless_it_is_complete() {

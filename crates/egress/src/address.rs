@@ -102,9 +102,14 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Azure's machines ask it for their settings and keys. It exists inside of their network only.
+const WIRE_SERVER: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let denied = match (a, b, c) {
+        // A cloud's metadata, at an address that looks like anybody's.
+        _ if address == WIRE_SERVER => true,
         // This network, private use, loopback.
         (0 | 10 | 127, _, _) => true,
         // Shared by carriers; some clouds keep their metadata there.
@@ -157,6 +162,7 @@ mod tests {
             "100.100.100.200",
             "127.0.0.1",
             "127.255.255.254",
+            "168.63.129.16",
             "169.254.169.254",
             "172.16.0.1",
             "172.31.255.255",
@@ -194,6 +200,7 @@ mod tests {
         }
         for address in [
             "1.1.1.1",
+            "168.63.129.15",
             "100.63.255.255",
             "172.32.0.1",
             "192.0.1.1",

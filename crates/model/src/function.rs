@@ -28,7 +28,7 @@ pub struct FunctionSpec {
 
 /// How the handler is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "camelCase", from = "Read")]
 pub enum Reach {
     /// We call it: a URL that speaks Lambda's Invoke.
     Push { url: String },
@@ -39,6 +39,26 @@ pub enum Reach {
     /// A sandbox of this node runs its source. Only entrypoints bring it; it is not registered as a function.
     #[serde(skip)]
     Code(Code),
+}
+
+/// A [`Reach`] as it is read. Variants without members are written with braces here: without them serde takes members that it does
+/// not know.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
+enum Read {
+    Push { url: String },
+    Pull {},
+    InProcess {},
+}
+
+impl From<Read> for Reach {
+    fn from(read: Read) -> Self {
+        match read {
+            Read::Push { url } => Self::Push { url },
+            Read::Pull {} => Self::Pull,
+            Read::InProcess {} => Self::InProcess,
+        }
+    }
 }
 
 /// Source text with what it may use.
@@ -84,10 +104,11 @@ impl FunctionSpec {
         if let Some(most) = self.max_concurrent {
             within("maxConcurrent", most.into(), 100_000)?;
         }
-        if let Reach::Push { url } = &self.reach
-            && !(url.starts_with("http://") || url.starts_with("https://"))
-        {
-            return Err(Invalid::new("reach/url", "is a http:// or https:// address"));
+        if let Reach::Push { url } = &self.reach {
+            let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+            if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#', ':'])) {
+                return Err(Invalid::new("reach/url", "is a http:// or https:// address with a host"));
+            }
         }
         Ok(())
     }
@@ -276,8 +297,16 @@ mod tests {
     fn a_registration_is_checked() {
         let spec: FunctionSpec = serde_json::from_str(r#"{"reach":{"kind":"pull"}}"#).unwrap();
         assert!(spec.durable && spec.check().is_ok());
+        for kind in ["pull", "inProcess"] {
+            let text = format!(r#"{{"reach":{{"kind":"{kind}","url":"http://x"}}}}"#);
+            assert!(serde_json::from_str::<FunctionSpec>(&text).is_err(), "{text}");
+        }
         let wrong = FunctionSpec { execution_timeout_seconds: 0, ..spec.clone() };
         assert_eq!(wrong.check().unwrap_err().field, "executionTimeoutSeconds");
+        for url in ["http://", "https:///path", "http://?q", "http://:80"] {
+            let wrong = FunctionSpec { reach: Reach::Push { url: url.to_owned() }, ..spec.clone() };
+            assert_eq!(wrong.check().unwrap_err().field, "reach/url", "{url}");
+        }
         let wrong = FunctionSpec { reach: Reach::Push { url: "ftp://x".to_owned() }, ..spec };
         assert_eq!(wrong.check().unwrap_err().field, "reach/url");
     }

@@ -8,5 +8,7 @@ mod pull;
 mod push;
 mod supervise;
 mod support;
+#[path = "../../../egress/tests/it/vectors.rs"]
+mod vectors;
 mod versions;
 mod watch;

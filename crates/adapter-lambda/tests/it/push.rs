@@ -15,6 +15,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
 use crate::support::{Answer, call, fixture, fixture_with, kind, message, soon, spawn};
+use crate::vectors::{Trap, Vector, vectors};
 
 type Seen = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
 
@@ -137,7 +138,7 @@ async fn nobody_there_and_nobody_answering_are_different() {
     drop(closed);
     let refused = soon(fixture.handlers.call(Box::new(push(address, "200 - x")))).await;
     assert_eq!(kind(&refused), "Runtime.ConnectionError");
-    assert!(message(&refused).ends_with("cannot be reached"), "the causes are in the log: {refused:?}");
+    assert!(message(&refused).ends_with(": connection refused"), "{refused:?}");
     assert_eq!(refused.unwrap_err().kind, FailureKind::Unreached);
     let unknown = call(Reach::Push { url: "http://handler.invalid".to_owned() }, "r1", "200 - x");
     let unknown = soon(fixture.handlers.call(Box::new(unknown))).await;
@@ -170,6 +171,47 @@ async fn inner_addresses_are_not_called_unless_the_operator_allows_them() {
     assert!(reached(&by_name, format!("http://localhost:{port}")).await.is_ok());
     assert!(reached(&by_name, format!("http://127.0.0.1:{port}")).await.is_err());
     assert_eq!(seen.lock().unwrap().len(), 1);
+}
+
+/// S7: the same list that the guard's own tests have, with the whole way of a call.
+#[tokio::test]
+async fn no_spelling_of_an_address_inside_is_called() {
+    let trap = Trap::set().await;
+    let guarded = fixture_with(Settings::default());
+    for Vector { url, is_here } in vectors(trap.port) {
+        // What is added to it would be the name of a host.
+        if url == "http://" {
+            continue;
+        }
+        let call = call(Reach::Push { url: url.clone() }, "r1", "{}");
+        let refused = soon(guarded.handlers.call(Box::new(call))).await.unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Unreachable, "{url:?}: {refused:?}");
+        let told = refused.error.error_type.as_deref();
+        assert!(!is_here || told == Some("Runtime.AddressNotAllowed"), "{url:?}: {refused:?}");
+    }
+    assert_eq!(trap.accepted().await, 0);
+}
+
+/// S7: a handler that sends its caller elsewhere is not followed, so it leads nobody inside.
+#[tokio::test]
+async fn a_redirect_of_a_handler_leads_nowhere() {
+    let trap = Trap::set().await;
+    let fixture = fixture();
+    let Ok(listener) = TcpListener::bind("127.0.0.1:0").await else { panic!("a port") };
+    let address = listener.local_addr().unwrap();
+    let port = trap.port;
+    let answer = move |body: String| async move {
+        let status: u16 = body.parse().unwrap();
+        let to = format!("http://127.0.0.2:{port}/");
+        Response::builder().status(status).header("Location", to).body(Body::empty()).unwrap()
+    };
+    spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await.unwrap() });
+    for status in ["301", "302", "303", "307", "308"] {
+        let refused = soon(fixture.handlers.call(Box::new(push(address, status)))).await;
+        assert_eq!(kind(&refused), "Runtime.InvalidResponse", "{status}");
+    }
+    // The address was allowed, so only the redirect kept anybody from it.
+    assert_eq!(trap.accepted().await, 0);
 }
 
 /// DX-093: what stands before a handler that is down answers in its place; the handler's own errors are its own.

@@ -14,7 +14,7 @@ const FEW: u64 = 40;
 const INVOCATIONS_MAX: usize = 400;
 
 /// Numbers from a seed, the same everywhere (splitmix64).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn roll(&mut self) -> u64 {
@@ -25,7 +25,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, most: u64) -> u64 {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.roll() % most
     }
 }

@@ -14,7 +14,7 @@ const MEMORY_MB: u64 = 32;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Source and the limits that may end it.
-fn corpus() -> Vec<(&'static str, String, &'static [&'static str])> {
+pub(crate) fn corpus() -> Vec<(&'static str, String, &'static [&'static str])> {
     let main = |body: &str| format!("def main(ctx, input):\n{body}\n");
     let memory: &[&str] = &["memory_mb"];
     let cpu: &[&str] = &["cpu_ms"];
@@ -330,7 +330,7 @@ fn kill(pid: u32) {
     }
 }
 
-fn resident_kb() -> u64 {
+pub(crate) fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()

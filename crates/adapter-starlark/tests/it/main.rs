@@ -4,6 +4,7 @@
 
 mod basics;
 mod branches;
+mod campaign;
 mod checkpointing;
 mod egress;
 mod engine;
@@ -14,4 +15,6 @@ mod hanging;
 mod hostile;
 mod sandbox;
 mod support;
+#[path = "../../../egress/tests/it/vectors.rs"]
+mod vectors;
 mod workflows;

@@ -4,3 +4,5 @@
 mod names;
 mod proxy;
 mod support;
+mod vectors;
+mod weaker;

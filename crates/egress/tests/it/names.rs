@@ -67,3 +67,40 @@ async fn an_answer_that_is_partly_inside_is_refused() {
     }
     assert_eq!((outer.accepted(), inner.accepted()), (0, 0));
 }
+
+/// S7: a name is no better than where it leads, however it is written and whichever kind of record says so.
+#[tokio::test]
+async fn names_that_lead_inside_are_refused_however_they_are_written() {
+    let (outer, inner) = servers().await;
+    let port = outer.address.port();
+    let addresses = [
+        "0.0.0.0",
+        "10.0.0.1",
+        "100.64.0.1",
+        "127.0.0.1",
+        "168.63.129.16",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.168.0.1",
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::ffff:a9fe:a9fe",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "fd00:ec2::254",
+        "fe80::1",
+    ];
+    let names =
+        ["inside.test", "inside.test.", "INSIDE.Test", "127.0.0.1.nip.test", "münchen.test", "xn--mnchen-3ya.test"];
+    for address in addresses {
+        for answer in [&[address][..], &[OUTSIDE, address], &[address, OUTSIDE]] {
+            let client = servo_egress::client(&Guard::over(outside(), Scripted::new(&[answer]))).build().unwrap();
+            for name in names {
+                let refused = client.get(format!("http://{name}:{port}/")).send().await.unwrap_err();
+                assert!(Denied::of(&refused).is_some(), "{name} at {answer:?}: {refused:?}");
+            }
+        }
+    }
+    assert_eq!((outer.accepted(), inner.accepted()), (0, 0));
+}
