@@ -56,6 +56,8 @@ alert_codes! {
     WriteBudgetExceeded = "WRITE_BUDGET_EXCEEDED", P2;
     /// A long transaction holds back readers of the Postgres log.
     LogReadersHeldBack = "LOG_READERS_HELD_BACK", P2;
+    /// A run has used a fifth of the events that it may have.
+    RunEventsHigh = "RUN_EVENTS_HIGH", P3;
 }
 
 /// One alert as it is stored and shown.

@@ -63,7 +63,9 @@ impl Runtime {
     /// Builds the runtime and starts its loops. Nothing is folded or replayed here: what is open lies in rows that the
     /// loops find, so a start takes the same time with ten open runs and with a million.
     pub async fn start(parts: Parts) -> Result<Self, servo_store::Error> {
-        let Parts { store, clock, ids, tasks, bus, adapters, handlers, spans, types, config } = parts;
+        let Parts { store, clock, ids, tasks, bus, adapters, handlers, spans, types, mut config } = parts;
+        // A run must end before the store takes no more of its events.
+        config.policy.events_per_run_max = config.policy.events_per_run_max.min(config.limits.events_per_run_max);
         let single = store.info().await?.single_process;
         if single {
             // The process that held these is gone, or it would hold the store.

@@ -1,5 +1,6 @@
 //! Invocations of the handler: called, lost, answered.
 
+use servo_canon::Digest;
 use servo_model::event::{EventBody, HandlerInvoked, HandlerReturned, HandlerStatus};
 use servo_model::execution::{Execution, HANDLER, Invocation};
 use servo_model::invocation::{Checkpointing, EntrypointKind, EntrypointPin, ErrorCategory, Failure};
@@ -143,7 +144,7 @@ pub(crate) fn answered(
             }
         }
         Answer::Unreached(error) => {
-            over(HandlerStatus::Lost, Some(error.clone()), outage_pause_ms(execution, running, policy, now));
+            over(HandlerStatus::Lost, Some(error.clone()), outage_pause_ms(state, execution, running, policy, now));
         }
         Answer::Pending => pending(state, execution, running, invocation, &mut decision, now),
     }
@@ -236,11 +237,30 @@ fn counts(execution: &Execution) -> bool {
     execution.head.checkpoint.number > 0 || (!start.durable && start.synchronous)
 }
 
-/// A tenth of the time for which the function was out of reach: to its callers no outage lasts much longer than it did.
-fn outage_pause_ms(execution: &Execution, running: &Invocation, policy: &Policy, now: Timestamp) -> u64 {
+/// At most a tenth of the time for which the function was out of reach: to its callers no outage lasts much longer than it did.
+/// How much of that differs between runs, so that those that were refused together do not come back together.
+fn outage_pause_ms(
+    state: &RunState,
+    execution: &Execution,
+    running: &Invocation,
+    policy: &Policy,
+    now: Timestamp,
+) -> u64 {
     let since = execution.head.unreached.as_ref().map_or(running.invoked_at, |unreached| unreached.since);
     let lasted_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
-    (lasted_ms / 10).max(policy.invocation_backoff_ms).clamp(1, OUTAGE_PAUSE_MAX_MS)
+    let longest = (lasted_ms / 10).max(policy.invocation_backoff_ms).clamp(1, OUTAGE_PAUSE_MAX_MS);
+    // At the longest pause they have come apart, and the log has room for a year of pauses only if these stay long.
+    let shortest = if longest == OUTAGE_PAUSE_MAX_MS { longest / 100 * 85 } else { longest / 2 };
+    let spread = (longest - shortest) * u64::from(chance(state, execution)) / u64::from(u32::MAX);
+    (shortest + spread).max(policy.invocation_backoff_ms.min(longest))
+}
+
+/// A number that differs between runs and invocations, and is the same whenever it is asked for.
+fn chance(state: &RunState, execution: &Execution) -> u32 {
+    let invocation = execution.head.invocations.to_string();
+    let digest = Digest::of_parts(&[state.run_id.as_str(), &invocation], '\n');
+    let [a, b, c, d, ..] = *digest.as_bytes();
+    u32::from_be_bytes([a, b, c, d])
 }
 
 /// The first try again comes at once; then twice as long each time.

@@ -4,6 +4,7 @@
 mod callbacks;
 mod chained;
 mod entrypoint;
+mod full;
 mod handler;
 mod lifecycle;
 mod random;

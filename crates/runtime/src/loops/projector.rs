@@ -163,6 +163,11 @@ impl Projector {
             let message = format!("{} steps were still in flight at the drain timeout", body.in_flight);
             self.raise(AlertCode::PauseDrainTimeout, stored, message).await?;
         }
+        let limits = &self.engine.config().limits;
+        if stored.run_seq == limits.events_per_run_warn() {
+            let message = format!("the run has {} events, and ends at {}", stored.run_seq, limits.events_per_run_max);
+            self.raise(AlertCode::RunEventsHigh, stored, message).await?;
+        }
         // Cancelled on another node: the code runs here. A cancelled run stays so, so this cannot hit anything newer.
         if let EventBody::RunCancelled(_) = &event.body {
             self.engine.in_flight().cancel_run(&stored.run_id);
@@ -186,7 +191,8 @@ impl Projector {
         let is_folded = self.engine.folded().take(&stored.event_id) && !self.runs.contains_key(run_id);
         let last = self.passed.get(run_id).copied();
         let follows = last.is_none_or(|last| !detect_non_contiguous(last, stored.run_seq));
-        let plain = stored.event_type != "DrainTimedOut" && stored.run_seq < SNAPSHOT_EVERY_EVENTS;
+        let is_warned_of = stored.run_seq == self.engine.config().limits.events_per_run_warn();
+        let plain = stored.event_type != "DrainTimedOut" && stored.run_seq < SNAPSHOT_EVERY_EVENTS && !is_warned_of;
         if !(is_folded && follows && plain) {
             return false;
         }

@@ -61,10 +61,35 @@ fn an_outage_is_waited_for() {
     assert_eq!(world.execution().head.unreached, None);
 }
 
-/// The longest execution there is can wait all its time for its handler.
+/// R21: those that were refused together do not come back together, and a decision that is made again is the same.
+#[test]
+fn pauses_differ_between_runs() {
+    let pause = |name: &str, lasted: u64| {
+        let mut world = World::named(name);
+        world.invoke();
+        world.answer(refused()).unwrap();
+        again(&mut world);
+        world.advance(lasted);
+        world.answer(refused()).unwrap();
+        world.execution().head.retry_at.unwrap().since(world.now).as_millis()
+    };
+    for (lasted, shortest, longest) in [(599, 30_000, 60_000), (9_999, 255_000, 300_000)] {
+        let pauses: Vec<u128> = (0..200).map(|number| pause(&format!("inv_{number}"), lasted)).collect();
+        assert!(pauses.iter().all(|pause| (shortest..=longest).contains(pause)), "{pauses:?}");
+        // Of ten parts each has its share, about.
+        let part = |pause: &u128| (pause - shortest) * 10 / (longest - shortest + 1);
+        for number in 0..10 {
+            let count = pauses.iter().filter(|pause| part(pause) == number).count();
+            assert!((5..=40).contains(&count), "{count} of 200 in part {number} of {shortest} to {longest}");
+        }
+        assert_eq!(pause("inv_1", lasted), pauses[1]);
+    }
+}
+
+/// The longest execution there is can wait all its time for its handler, also with the shortest of the longest pauses.
 #[test]
 fn the_log_has_room_for_the_longest_outage() {
-    let pauses = servo_model::function::EXECUTION_SECONDS_MAX / 300 + 200;
+    let pauses = servo_model::function::EXECUTION_SECONDS_MAX / 255 + 200;
     assert!(2 * pauses + EVENTS_RESERVED < Limits::default().events_per_run_max);
 }
 

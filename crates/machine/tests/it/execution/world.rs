@@ -78,8 +78,17 @@ impl World {
     }
 
     pub(super) fn with(start: StartExecution) -> Self {
+        Self::of("inv_1", start)
+    }
+
+    /// Of a run with another id.
+    pub(super) fn named(run_id: &str) -> Self {
+        Self::of(run_id, start(true))
+    }
+
+    fn of(run_id: &str, start: StartExecution) -> Self {
         let mut world = Self {
-            state: RunState::new(RunId::parse("inv_1").unwrap()),
+            state: RunState::new(RunId::parse(run_id).unwrap()),
             now: Timestamp::from_millis(1_800_000_000_000),
             policy: Policy::default(),
             log: Vec::new(),
