@@ -71,6 +71,10 @@ fn describe(operation: &Operation) -> Value {
         Some(role) => told.insert("description".to_owned(), format!("Needs the role {role}.").into()),
         None => told.insert("security".to_owned(), json!([])),
     };
+    // Open to this machine on a server that only this machine reaches.
+    if operation.id == "getMetrics" {
+        told.insert("security".to_owned(), json!([{"key": []}, {}]));
+    }
     let mut parameters = parameters::of(operation);
     if !operation.is_serverless() {
         parameters.extend(v1::parameters(operation));

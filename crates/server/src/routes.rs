@@ -20,9 +20,10 @@ mod transfer;
 mod whoami;
 
 use axum::Router;
-use axum::http::Uri;
+use axum::http::header::ALLOW;
+use axum::http::{HeaderValue, Uri};
 use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use servo_model::{SecurityContext, codes};
 use servo_store::Scope;
@@ -82,12 +83,21 @@ pub(crate) fn router(app: &App) -> Router {
         .method_not_allowed_fallback(|uri: Uri| async move {
             match lambda::owns(uri.path()) {
                 true => lambda::wrong_method(),
-                false => ApiError::new(codes::METHOD_NOT_ALLOWED).into_response(),
+                false => not_allowed(uri.path()),
             }
         })
         // One layer for all that is around a request: each one more would copy every layer below it for every request.
         .layer(from_fn_with_state(app.clone(), request::around))
         .with_state(app.clone())
+}
+
+/// The router says what is allowed, unless it knows only a part of the address.
+fn not_allowed(path: &str) -> Response {
+    let mut response = ApiError::new(codes::METHOD_NOT_ALLOWED).into_response();
+    if let Some(methods) = serverless::allowed(path) {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    }
+    response
 }
 
 /// The principal's own tenant, whatever its roles: what is foreign does not exist.

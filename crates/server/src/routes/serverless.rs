@@ -17,6 +17,8 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
+pub(super) use action::allowed;
+
 use crate::app::App;
 use crate::failures::PREFIX;
 use crate::request;

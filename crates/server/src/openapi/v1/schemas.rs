@@ -41,6 +41,15 @@ fn told(mut schema: Value, description: &str) -> Value {
     schema
 }
 
+/// A member of a request that may also be there without a value.
+fn or_null(mut schema: Value) -> Value {
+    schema["type"] = json!([schema["type"], "null"]);
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.push(Value::Null);
+    }
+    schema
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "callers write the schema in place")]
 fn list(items: Value) -> Value {
     json!({"type": "array", "items": items})
@@ -124,7 +133,7 @@ fn runs() -> Vec<(&'static str, Value)> {
     let started: Vec<_> = [("created", created)].into_iter().chain(snapshot_required.clone()).collect();
     let plan_ref = request(
         &[("sha256", digest()), ("schemaVersion", text()), ("planId", text()), ("planVersion", text())],
-        &[("uri", told(text(), "Where the plan is, if it is not in the request."))],
+        &[("uri", told(or_null(text()), "Where the plan is, if it is not in the request."))],
     );
     let item = object(
         &[
@@ -154,7 +163,7 @@ fn runs() -> Vec<(&'static str, Value)> {
             ("events", list(reference("RunEvent"))),
             ("sha256", told(digest(), "Over the events as they stand in the file.")),
         ],
-        &[("requestKey", digest())],
+        &[("requestKey", or_null(digest()))],
     );
     let line = object(
         &[("number", count()), ("at", time()), ("requestId", text()), ("source", text()), ("text", text())],
@@ -170,13 +179,16 @@ fn runs() -> Vec<(&'static str, Value)> {
             request(
                 &[("planRef", plan_ref)],
                 &[
-                    ("plan", told(json!({"type": "object"}), "Absent when it is to be read from planRef.uri.")),
+                    (
+                        "plan",
+                        told(or_null(json!({"type": "object"})), "Absent when it is to be read from planRef.uri."),
+                    ),
                     ("projectId", name()),
                     ("environmentId", name()),
-                    ("runRequestId", told(text(), "The same id again gets the same run.")),
+                    ("runRequestId", told(or_null(text()), "The same id again gets the same run.")),
                     ("approvalRequired", flag()),
-                    ("notBefore", time()),
-                    ("triggerSource", word(&["manual", "schedule", "webhook", "api"])),
+                    ("notBefore", or_null(time())),
+                    ("triggerSource", or_null(word(&["manual", "schedule", "webhook", "api"]))),
                 ],
             ),
         ),
@@ -187,7 +199,7 @@ fn runs() -> Vec<(&'static str, Value)> {
             "SignalRequest",
             request(
                 &[("signalId", told(text(), "The same id again changes nothing.")), ("type", word(&signals))],
-                &[("stepId", told(text(), "For RETRY_STEP and SKIP_STEP.")), ("reason", text())],
+                &[("stepId", told(or_null(text()), "For RETRY_STEP and SKIP_STEP.")), ("reason", or_null(text()))],
             ),
         ),
         ("SignalAnswer", object(&[("accepted", flag()), ("snapshot", reference("RunSnapshot"))], &[])),
@@ -212,7 +224,7 @@ fn functions() -> Vec<(&'static str, Value)> {
             ("durable", json!({"type": "boolean", "default": true})),
             ("executionTimeoutSeconds", seconds(EXECUTION_SECONDS_MAX)),
             ("invocationTimeoutSeconds", seconds(INVOCATION_SECONDS_MAX)),
-            ("maxConcurrent", seconds(100_000)),
+            ("maxConcurrent", or_null(seconds(100_000))),
         ],
     );
     let item = object(
@@ -286,8 +298,8 @@ fn identity() -> Vec<(&'static str, Value)> {
                 &[("name", text()), ("roles", roles.clone())],
                 &[
                     ("kind", kind),
-                    ("tenantId", told(text(), "Another tenant's, for those who run the platform.")),
-                    ("expiresInSeconds", told(life, "Without it the key lasts until it is revoked.")),
+                    ("tenantId", told(or_null(text()), "Another tenant's, for those who run the platform.")),
+                    ("expiresInSeconds", told(or_null(life), "Without it the key lasts until it is revoked.")),
                 ],
             ),
         ),
@@ -347,7 +359,7 @@ fn platform() -> Vec<(&'static str, Value)> {
         ("AlertList", object(&[("items", list(alert))], &[])),
         ("Series", object(&[("everyMs", count()), ("now", time()), ("points", list(point))], &[])),
         ("DeadLetterList", object(&[("items", list(letter))], &[("nextAfter", text())])),
-        ("RedriveRequest", request(&[], &[("position", told(text(), "Without it, all of them."))])),
+        ("RedriveRequest", request(&[], &[("position", told(or_null(text()), "Without it, all of them."))])),
         ("Redriven", object(&[("redriven", count())], &[])),
         ("StoreInfo", info),
         ("VerifyReport", object(&report, &[])),

@@ -11,6 +11,7 @@ use servo_model::codes;
 use super::refused::Refused;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::failures::PREFIX;
 
 #[derive(Debug)]
 pub(super) struct Action {
@@ -31,6 +32,18 @@ const RESOURCES: [Resource; 2] = [
     Resource { path: "/invocations/", actions: &["control", "signal"], allow: "GET,HEAD" },
 ];
 
+/// What an address with or without an action allows, where the router knows only both together.
+pub(in crate::routes) fn allowed(path: &str) -> Option<&'static str> {
+    let below = path.strip_prefix(PREFIX)?;
+    let (resource, name) =
+        RESOURCES.iter().find_map(|resource| Some((resource, below.strip_prefix(resource.path)?)))?;
+    if name.contains('/') {
+        return None;
+    }
+    let is_action = |(id, action): (&str, &str)| !id.is_empty() && resource.actions.contains(&action);
+    Some(if name.rsplit_once(':').is_some_and(is_action) { "POST" } else { resource.allow })
+}
+
 impl FromRequestParts<App> for Action {
     type Rejection = Response;
 
@@ -50,5 +63,29 @@ impl FromRequestParts<App> for Action {
             Some(name) => Ok(Self { id: id.to_owned(), name }),
             None => Err(nothing(&format!("there is no such action; these exist: {}", resource.actions.join(", ")))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_allows_what_it_takes() {
+        for (path, expected) in [
+            ("/entrypoints/ep_1", Some("GET,HEAD,PUT,DELETE")),
+            ("/entrypoints/ep_1:status", Some("POST")),
+            ("/entrypoints/a:b:status", Some("POST")),
+            ("/entrypoints/:status", Some("GET,HEAD,PUT,DELETE")),
+            ("/invocations/inv_1", Some("GET,HEAD")),
+            ("/invocations/inv_1:control", Some("POST")),
+            ("/invocations/inv_1:status", Some("GET,HEAD")),
+            ("/invocations/inv_1/timeline", None),
+            ("/entrypoints", None),
+            ("/types/x", None),
+        ] {
+            assert_eq!(allowed(&format!("{PREFIX}{path}")), expected, "{path}");
+        }
+        assert_eq!(allowed("/v1/runs/x"), None);
     }
 }
