@@ -25,7 +25,15 @@ pub(crate) fn weaken_runtime(_config: &mut servo_runtime::RuntimeConfig) {}
 
 /// Variants that stores do not have, and would refuse.
 #[cfg(feature = "sabotage")]
-const NOT_OF_STORES: [&str; 4] = ["fifo-dispatch", "answer-before-commit", "forget-timers", "two-invocations"];
+const NOT_OF_STORES: [&str; 7] = [
+    "fifo-dispatch",
+    "answer-before-commit",
+    "forget-timers",
+    "two-invocations",
+    "foreign-runs",
+    "check-then-insert",
+    "any-role",
+];
 
 /// Gives a store the variant.
 #[cfg(feature = "sabotage")]

@@ -34,8 +34,9 @@ pub struct RuntimeConfig {
     /// A deliberately broken variant, for tests that must fail: `no-fence` (a node trusts in its authority beyond the end
     /// of its lease), `fifo-dispatch` (steps are handed out in the order in which they came, whoever's they are),
     /// `answer-before-commit` (checkpoints are answered before they are written), `forget-timers` (timers that an earlier
-    /// process set are passed over), `two-invocations` (an invocation goes on although another has taken its place). Other
-    /// names are other crates' variants.
+    /// process set are passed over), `two-invocations` (an invocation goes on although another has taken its place),
+    /// `foreign-runs` (a run is looked at whoever's it is), `check-then-insert` (a start whose request key was free when it
+    /// looked, and is taken when it is recorded, goes on without the key). Other names are other crates' variants.
     #[cfg(feature = "sabotage")]
     #[serde(skip)]
     pub sabotage: Option<String>,
@@ -68,13 +69,14 @@ impl RuntimeConfig {
         Duration::from_millis(self.poll_ms)
     }
 
+    /// Whether this is the variant. Without the feature there is none.
     #[cfg(feature = "sabotage")]
-    pub(crate) fn is_sabotaged(&self, variant: &str) -> bool {
+    pub fn is_sabotaged(&self, variant: &str) -> bool {
         self.sabotage.as_deref() == Some(variant)
     }
 
     #[cfg(not(feature = "sabotage"))]
-    pub(crate) fn is_sabotaged(&self, _variant: &str) -> bool {
+    pub fn is_sabotaged(&self, _variant: &str) -> bool {
         false
     }
 

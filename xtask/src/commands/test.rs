@@ -26,7 +26,7 @@ const FEATURES: [&str; 2] = ["--features", "servo/sabotage,servo-conformance/aws
 /// The same without the packages that the fast lane leaves out: cargo refuses a feature of a package that it is not to build.
 const FEATURES_FAST: [&str; 2] = [
     "--features",
-    "servo-store-sqlite/sabotage,servo-store-postgres/sabotage,servo-runtime/sabotage,servo-conformance/aws",
+    "servo-store-sqlite/sabotage,servo-store-postgres/sabotage,servo-runtime/sabotage,servo-server/sabotage,servo-conformance/aws",
 ];
 
 /// Packages that start whole servers, each test for seconds.

@@ -4,6 +4,7 @@ mod campaign;
 mod check;
 mod executions;
 mod kill;
+mod once;
 mod pause;
 mod points;
 mod postgres;

@@ -157,6 +157,12 @@ impl Engine {
                     order.commands.truncate(1);
                     continue;
                 }
+                Err(Error::Store(servo_store::Error::RequestExists { .. }))
+                    if self.inner.config.is_sabotaged("check-then-insert") =>
+                {
+                    order.request_key = None;
+                    continue;
+                }
                 Err(Error::Store(servo_store::Error::RequestExists { run_id: earlier })) if earlier != run_id => {
                     drop(hot);
                     return Ok((Box::pin(self.started_earlier(&tenant, earlier, digest)).await?, None));

@@ -60,6 +60,15 @@ impl Default for Options {
     }
 }
 
+#[cfg(feature = "sabotage")]
+impl Options {
+    /// With a broken variant of the runtime or the server, for controls.
+    pub(crate) fn broken(mut self, variant: &str) -> Self {
+        self.runtime.sabotage = Some(variant.to_owned());
+        self
+    }
+}
+
 /// Keys `acme-viewer` … `globex-platform-admin`, each its own name.
 pub(crate) fn keys() -> Auth {
     let mut keys = Vec::new();

@@ -3,6 +3,7 @@
 mod assigned;
 mod control;
 mod executions;
+mod hidden;
 mod lists;
 mod matrix;
 mod metrics;
@@ -14,5 +15,6 @@ mod starts;
 pub(crate) mod support;
 mod tenancy;
 mod timeline;
+mod twice;
 mod types;
 mod whole;

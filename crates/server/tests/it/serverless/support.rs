@@ -1,7 +1,7 @@
 //! Handlers that do as their params say, and requests to the API.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use reqwest::Method;
@@ -16,10 +16,18 @@ pub(super) fn err(name: &str) -> String {
     format!("gts.x.core.serverless.err.v1~x.core.serverless.err.{name}.v1~")
 }
 
-/// Answers with its input, fails or hangs, as the input says; counts its calls.
+/// Answers with its input, fails or hangs, as the input says; counts its calls, and keeps what the durable ones that hang were given.
 #[derive(Default)]
 pub(crate) struct Obedient {
     pub(super) calls: AtomicUsize,
+    hanging: Mutex<Vec<Value>>,
+}
+
+impl Obedient {
+    /// The envelopes of invocations that hang: each has its ARN and the token for its next checkpoint.
+    pub(super) fn hanging(&self) -> Vec<Value> {
+        self.hanging.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[async_trait]
@@ -31,11 +39,16 @@ impl Handlers for Obedient {
         let input: Value = match &payload["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"]
         {
             Value::String(text) if durable => serde_json::from_str(text).unwrap(),
-            _ => payload,
+            _ => payload.clone(),
         };
         let error = json!({"ErrorType": "Boom", "ErrorMessage": "no"});
         match (input["do"].as_str(), durable) {
-            (Some("hang"), _) => std::future::pending().await,
+            (Some("hang"), _) => {
+                if durable {
+                    self.hanging.lock().unwrap_or_else(PoisonError::into_inner).push(payload);
+                }
+                std::future::pending().await
+            }
             (Some("fail"), true) => Ok(json!({"Status": "FAILED", "Error": error}).to_string().into()),
             (Some("fail"), false) => {
                 let error = servo_model::operation::ErrorObject::new("Boom", "no");
@@ -53,7 +66,7 @@ pub(super) struct Api {
     pub(super) handler: Arc<Obedient>,
 }
 
-pub(super) const FUNCTION: &str =
+pub(crate) const FUNCTION: &str =
     "gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~vendor.app.echo.v1~";
 pub(super) const WORKFLOW: &str =
     "gts.x.core.serverless.entrypoint.v1~x.core.serverless.workflow.v1~vendor.app.flow.v1~";
