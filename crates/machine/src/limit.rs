@@ -7,7 +7,7 @@ use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
 use crate::cancel::release;
-use crate::command::{Command, Policy, SignalKind};
+use crate::command::{Command, Policy};
 use crate::decision::Decision;
 use crate::execution::{ExecutionCommand, end};
 use crate::refusal::Refusal;
@@ -22,18 +22,18 @@ pub(crate) fn enforce(
     if decision.facts.is_empty() || after <= policy.events_per_run_max.saturating_sub(EVENTS_RESERVED) {
         return Ok(());
     }
+    let has = |wanted: fn(&EventBody) -> bool| decision.facts.iter().any(|fact| wanted(&fact.body));
     let steps = match command {
         Command::StartStep { .. } | Command::FinishStep { .. } | Command::TakeOver { .. } => true,
         Command::Execution(command) => !matches!(**command, ExecutionCommand::Compensated { .. }),
         // What comes due at once may be more than there is room for, also what came due in a pause: refused, the run would stay
         // paused for ever.
         Command::Tick => state.execution.is_some() && state.status == RunStatus::Running,
-        Command::Signal(signal) => state.execution.is_some() && matches!(signal.kind, SignalKind::Resume),
+        Command::Signal(_) => state.execution.is_some() && has(|body| matches!(body, EventBody::RunResumed(_))),
         _ => false,
     };
-    let ends = decision.facts.iter().any(|fact| {
-        matches!(fact.body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_))
-    });
+    let ends =
+        has(|body| matches!(body, EventBody::RunCompleted(_) | EventBody::RunFailed(_) | EventBody::RunCancelled(_)));
     // A failure may skip more steps than there is room for.
     let fits = after + follows(state, decision) <= policy.events_per_run_max;
     // One begin a round, one drain timeout a pause, and how undoing went or that nobody does it, are few enough for the

@@ -105,9 +105,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The event of a run at which an operator is told of it: far enough from the last one to do something about it.
-    pub fn events_per_run_warn(&self) -> u64 {
-        self.events_per_run_max / 5
+    /// The event of a run at which an operator is told of it, of those that it may have: far enough from the last one to do
+    /// something about it.
+    pub fn events_warned_at(most: u64) -> u64 {
+        most / 5
     }
 
     /// The largest event. It holds its payload as text in a document, where every quote of it takes two bytes; a payload that

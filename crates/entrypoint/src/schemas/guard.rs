@@ -24,6 +24,20 @@ const TYPES_MAX: usize = 100;
 /// schemas would be repeated for each of them.
 const PLACES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Keywords whose schemas apply to many places of a document, and where schemas stand that others refer to.
+const MANY: [&str; 11] = [
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+    "propertyNames",
+    "$defs",
+    "definitions",
+];
 /// Keywords whose schemas apply to the same place of the document.
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
@@ -37,7 +51,7 @@ pub(super) type Place = (String, String);
 pub(super) struct Bounded {
     /// The schema and all types that it reaches.
     pub(super) roots: BTreeMap<String, Value>,
-    /// The most schemas that apply to one place.
+    /// The most schemas that apply to one place of which a document may have many.
     pub(super) weight: u64,
 }
 
@@ -57,8 +71,29 @@ pub(super) fn check(types: &Types, schema: &Value) -> Result<Bounded, SchemaFaul
     for (name, root) in &roots {
         cost.everywhere(name, "", root)?;
     }
-    let weight = cost.known.values().copied().max().unwrap_or(1);
+    // A place that a document has once costs nothing that counts.
+    let all = refers_inside(&roots);
+    let weights = cost.known.iter().filter(|(place, _)| all || is_repeated(place)).map(|(_, weight)| *weight);
+    let weight = weights.max().unwrap_or(1);
     Ok(Bounded { roots, weight })
+}
+
+/// Whether a document may have a place many times. A property of this name is taken for one, too.
+fn is_repeated((root, pointer): &Place) -> bool {
+    !root.is_empty() || pointer.split('/').any(|part| MANY.contains(&part))
+}
+
+/// Whether a reference leads into the middle of a schema, so that any place may be reached from anywhere.
+fn refers_inside(roots: &BTreeMap<String, Value>) -> bool {
+    let mut found = false;
+    for root in roots.values() {
+        references(root, "", &mut |_, reference| {
+            found |= reference
+                .split_once('#')
+                .is_some_and(|(_, inner)| !inner.starts_with("/$defs/") && !inner.starts_with("/definitions/"));
+        });
+    }
+    found
 }
 
 /// Adds the types that the roots refer to, until none is missing.
@@ -106,7 +141,8 @@ fn places(schema: &Value) -> Result<(), SchemaFault> {
         }
         match schema {
             Value::Object(members) => {
-                members.iter().for_each(|(name, value)| sum(value, length + name.len() + 1, total));
+                let schemas = members.iter().filter(|(name, _)| !DATA.contains(&name.as_str()));
+                schemas.for_each(|(name, value)| sum(value, length + name.len() + 1, total));
             }
             Value::Array(items) => items.iter().for_each(|item| sum(item, length + 6, total)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -38,6 +38,13 @@ impl Place<'_> {
                     }
                 }
             }
+            None if !schema.can_be_checked(self.document) => {
+                let message = "has too many parts for a schema that checks each of them in so many ways";
+                let issue = ValidationIssue::new(kinds::LIMIT_EXCEEDED, self.base, message);
+                issues.push(
+                    issue.suggest("send less at a time, or have the schema offer fewer alternatives inside of lists"),
+                );
+            }
             None => {
                 let message = "does not match its schema; it is too large or nested too deeply to say where";
                 issues.push(ValidationIssue::new(kinds::SCHEMA_MISMATCH, self.base, message));

@@ -142,3 +142,21 @@ fn documents_are_bounded() {
     let long = with(minimal(), "/tags", json!(["x".repeat(200)]));
     assert_eq!(world.faults(&long), ["$.tags[0] limit_exceeded"]);
 }
+
+/// S16: alternatives cost what they cost only where a document may have many of the place: beside a large list they do not make it
+/// one that is too large, and inside of it they do.
+#[test]
+fn alternatives_count_where_a_document_has_many_places() {
+    let choice = || json!({"oneOf": (0..300).map(|word| json!({"const": format!("w{word}")})).collect::<Vec<_>>()});
+    let numbers = |count: usize| vec![json!(1); count];
+    let beside = json!({"properties": {"kind": choice(), "samples": {"items": {"type": "integer"}}}});
+    let schema = Types::published().compile(&beside).unwrap();
+    assert!(schema.is_valid(&json!({"kind": "w7", "samples": numbers(400_000)})));
+    let inside = json!({"properties": {"samples": {"items": choice()}}});
+    let referred = json!({"properties": {"samples": {"items": {"$ref": "#/properties/one"}}, "one": choice()}});
+    for schema in [inside, referred] {
+        let schema = Types::published().compile(&schema).unwrap();
+        assert!(schema.is_valid(&json!({"samples": vec![json!("w1"); 100]})));
+        assert!(!schema.is_valid(&json!({"samples": vec![json!("w1"); 400_000]})));
+    }
+}

@@ -297,7 +297,8 @@ impl Executions {
             Ok(params) => serde_json::Value::Object(params).to_string(),
             Err(failure) => return wrong(&failure),
         };
-        let is_recorded = self.is_recorded(&parent, &caller.tenant).await?;
+        let is_limited = loaded.entrypoint.definition.traits.rate_limit.is_some();
+        let is_repeated = is_limited && self.is_recorded(&parent, &caller.tenant).await?;
         let begin = Begin {
             loaded: &loaded,
             tenant: caller.tenant.clone(),
@@ -320,7 +321,7 @@ impl Executions {
         };
         // The run that calls was admitted with what it calls, so the tenant's quota is not asked again. A checkpoint that comes a
         // second time starts nothing, and so takes nothing of the rate.
-        if !is_recorded && let Err(failure) = self.entrypoints.check_rate(&ctx, &loaded).await {
+        if !is_repeated && let Err(failure) = self.entrypoints.check_rate(&ctx, &loaded).await {
             return wrong(&failure);
         }
         let run_id = self.engine.ids().run_id(self.engine.now());

@@ -241,7 +241,9 @@ impl Invocation {
             }
             Err(error) => {
                 tracing::warn!(%error, "an entrypoint was not read");
-                Err(Answer::Unreached(ErrorObject::new("ServiceException", "the entrypoint could not be read")))
+                let told = ErrorObject::new("ServiceException", "the entrypoint could not be read");
+                // What is there and cannot be read does not get better by itself.
+                Err(if error.retry() == Retry::Later { Answer::Unreached(told) } else { Answer::Unreachable(told) })
             }
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
-use servo_model::limits::{SNAPSHOT_BYTES_PER_EVENT, SNAPSHOT_EVERY_EVENTS};
+use servo_model::limits::{Limits, SNAPSHOT_BYTES_PER_EVENT, SNAPSHOT_EVERY_EVENTS};
 use servo_model::projection::{Offered, Projection, Resync, Resynced, detect_non_contiguous};
 use servo_model::state::Applied;
 use servo_model::{RunId, RunState, TenantId, Timestamp};
@@ -163,9 +163,9 @@ impl Projector {
             let message = format!("{} steps were still in flight at the drain timeout", body.in_flight);
             self.raise(AlertCode::PauseDrainTimeout, stored, message).await?;
         }
-        let limits = &self.engine.config().limits;
-        if stored.run_seq == limits.events_per_run_warn() {
-            let message = format!("the run has {} events, and ends at {}", stored.run_seq, limits.events_per_run_max);
+        let most = self.engine.config().policy.events_per_run_max;
+        if stored.run_seq == Limits::events_warned_at(most) {
+            let message = format!("the run has {} events, and ends at {most}", stored.run_seq);
             self.raise(AlertCode::RunEventsHigh, stored, message).await?;
         }
         // Cancelled on another node: the code runs here. A cancelled run stays so, so this cannot hit anything newer.
@@ -191,7 +191,7 @@ impl Projector {
         let is_folded = self.engine.folded().take(&stored.event_id) && !self.runs.contains_key(run_id);
         let last = self.passed.get(run_id).copied();
         let follows = last.is_none_or(|last| !detect_non_contiguous(last, stored.run_seq));
-        let is_warned_of = stored.run_seq == self.engine.config().limits.events_per_run_warn();
+        let is_warned_of = stored.run_seq == Limits::events_warned_at(self.engine.config().policy.events_per_run_max);
         let plain = stored.event_type != "DrainTimedOut" && stored.run_seq < SNAPSHOT_EVERY_EVENTS && !is_warned_of;
         if !(is_folded && follows && plain) {
             return false;

@@ -124,7 +124,8 @@ impl Waiting {
         self.low.clear();
         self.resting.clear();
         self.next = None;
-        self.repeats = false;
+        // Turns are of the last look, which is not worth repeating.
+        (self.repeats, self.repeated) = (false, true);
         self.seen = Seen::default();
         self.stale = true;
     }
@@ -173,10 +174,11 @@ impl Waiting {
             }
             self.low.iter().any(|tenant| fair.has_room(tenant))
         };
-        if !reads_on && !self.repeated && self.concurrency.has_turns_left() {
+        // A look that is not at its end goes on from there, and not again.
+        if !reads_on && !self.repeated && self.next.is_none() && self.concurrency.has_turns_left() {
             (self.repeats, self.stale) = (true, true);
         }
-        reads_on || self.repeats
+        reads_on || (self.repeats && self.next.is_none())
     }
 
     /// Whether enough was handed out, or enough time has passed, to look again while something is ready. A look that took
@@ -192,11 +194,7 @@ impl Waiting {
         // A look that goes on behind the end of the last one leaves out the tenants before.
         self.stale = self.next.is_some();
         self.resting.retain(|_, until| began < *until);
-        if self.next.is_none() {
-            self.repeated = std::mem::take(&mut self.repeats);
-            let rests = |tenant: &TenantId| self.resting.contains_key(tenant);
-            self.concurrency.look_again(rests, |tenant| self.slots.lock().has_room(tenant), self.repeated);
-        }
+        let mut begins = self.next.is_none();
         let mut tenants = 0;
         while self.known.len() < ROWS_MAX {
             let each = if self.known.len() < ROWS_MAX / 2 { EACH } else { 1 };
@@ -208,6 +206,12 @@ impl Waiting {
                     return Err(error);
                 }
             };
+            // Not before there is something to look at: a look that fails changes no turns.
+            if std::mem::take(&mut begins) {
+                self.repeated = std::mem::take(&mut self.repeats);
+                let rests = |tenant: &TenantId| self.resting.contains_key(tenant);
+                self.concurrency.look_again(rests, |tenant| self.slots.lock().has_room(tenant), self.repeated);
+            }
             let last = rows.last().map(|row| row.tenant.clone());
             let seen = self.first(rows, each);
             tenants += seen;

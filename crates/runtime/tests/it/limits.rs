@@ -264,7 +264,7 @@ fn append(world: &World, run: &str, count: u64) {
 fn a_long_run_is_told_of_before_its_limit() {
     let world = World::new(235);
     let _node = world.leader();
-    let warned_at = Limits::default().events_per_run_warn();
+    let warned_at = Limits::events_warned_at(Limits::default().events_per_run_max);
     assert_eq!(warned_at, 50_000);
     let memory = world.cluster.memory.clone();
     world.block_on(async move { memory.append(start_append(&run_id("inv_1"), &tenant("acme"))).await }).unwrap();

@@ -381,6 +381,19 @@ fn a_run_that_has_no_room_to_go_on_ends_when_it_is_resumed() {
         assert_eq!(world.state.visible(), status, "with room for {room}");
         assert!(world.log.len() as u64 <= world.policy.events_per_run_max);
     }
+    // A signal that is rejected ends nothing: the run is not paused, or who sent it may not.
+    for denied in [None, Some("no".to_owned())] {
+        let mut world = workflow(|_| {});
+        if denied.is_some() {
+            signal(&mut world, SignalKind::Pause).unwrap();
+        }
+        world.policy.events_per_run_max = world.log.len() as u64;
+        let before = world.state.visible();
+        let signal_id = SignalId::parse("late").unwrap();
+        let resume = Signal { signal_id, kind: SignalKind::Resume, by: "op".to_owned(), reason: None, denied };
+        assert!(matches!(world.execute(&Command::Signal(resume)), Err(Refusal::EventLimit(_))));
+        assert_eq!(world.state.visible(), before);
+    }
 }
 
 /// The run that undoes another one tells it of its end.

@@ -14,12 +14,10 @@ use super::compensation::{handler_of, order_of};
 use super::support::{Bed, FUNCTION, caller, request};
 use crate::executions::handler::{pending, succeeded};
 
-/// SR-072, SR-073: a call from inside a run counts against the rate of what it calls like any other, and one over it fails alone.
-#[test]
-fn a_rate_holds_for_calls_from_inside() {
-    let bed = Bed::new(101);
+/// An entrypoint that may be called twice, and then not for a long time.
+fn limited(bed: &Bed) -> String {
     let strategy = "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~";
-    let limited = bed.entrypoint(
+    bed.entrypoint(
         FUNCTION,
         "limited",
         |document| {
@@ -27,7 +25,14 @@ fn a_rate_holds_for_calls_from_inside() {
             document["traits"]["rate_limit"] = json!({"strategy": strategy, "config": config});
         },
         |_| async move { Ok("{}".to_owned()) },
-    );
+    )
+}
+
+/// SR-072, SR-073: a call from inside a run counts against the rate of what it calls like any other, and one over it fails alone.
+#[test]
+fn a_rate_holds_for_calls_from_inside() {
+    let bed = Bed::new(101);
+    let limited = limited(&bed);
     let address = bed.workflow("caller", move |invocation| {
         let limited = limited.clone();
         async move {
@@ -58,16 +63,7 @@ fn a_rate_holds_for_calls_from_inside() {
 #[test]
 fn a_call_that_is_repeated_counts_once() {
     let bed = Bed::new(103);
-    let strategy = "gts.x.core.serverless.rate_limit.v1~x.core.serverless.rate_limit.token_bucket.v1~";
-    let limited = bed.entrypoint(
-        FUNCTION,
-        "limited",
-        |document| {
-            let config = json!({"max_requests_per_second": 0.001, "burst_size": 2});
-            document["traits"]["rate_limit"] = json!({"strategy": strategy, "config": config});
-        },
-        |_| async move { Ok("{}".to_owned()) },
-    );
+    let limited = limited(&bed);
     let address = bed.workflow("caller", move |invocation| {
         let limited = limited.clone();
         async move {
