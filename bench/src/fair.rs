@@ -168,7 +168,7 @@ impl Bed {
         };
         let config = format!(
             "[server]\nbind = \"{address}\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n\
-             {}{}{}",
+             [functions]\npush_allow_nets = [\"127.0.0.0/8\"]\n{}{}{}",
             dir.join("data"),
             key("noisy", NOISY),
             key("quiet", QUIET),
