@@ -174,11 +174,12 @@ impl Waiting {
             }
             self.low.iter().any(|tenant| fair.has_room(tenant))
         };
-        // A look that is not at its end goes on from there, and not again.
-        if !reads_on && !self.repeated && self.next.is_none() && self.concurrency.has_turns_left() {
+        // A look that is not at its end goes on from there, and not again; and with all at hand that fits, a look reads nothing.
+        let can_repeat = self.next.is_none() && self.known.len() < ROWS_MAX;
+        if !reads_on && can_repeat && !self.repeated && self.concurrency.has_turns_left() {
             (self.repeats, self.stale) = (true, true);
         }
-        reads_on || (self.repeats && self.next.is_none())
+        reads_on || (self.repeats && can_repeat)
     }
 
     /// Whether enough was handed out, or enough time has passed, to look again while something is ready. A look that took
