@@ -40,6 +40,7 @@ mod sql;
 mod stats;
 mod store;
 mod tail;
+mod touched;
 mod traits;
 mod writer;
 

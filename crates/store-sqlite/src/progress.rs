@@ -2,6 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use servo_canon::Digest;
+use servo_model::{RunId, TenantId};
+
+use crate::ahead::change::Change;
+use crate::touched::Touched;
+
 /// Records of the redo file, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
@@ -10,6 +16,7 @@ pub(crate) struct Progress {
     opened: AtomicU64,
     epoch: AtomicU64,
     applied: AtomicU64,
+    touched: Touched,
 }
 
 impl Progress {
@@ -44,6 +51,35 @@ impl Progress {
     /// Whether the database has all that was answered until now.
     pub(crate) fn is_settled(&self) -> bool {
         self.applied() >= self.answered.load(Ordering::Acquire)
+    }
+
+    /// Notes what a change is of. Before the record is answered.
+    pub(crate) fn touch(&self, change: &Change, lsn: u64) {
+        match change {
+            Change::Run { row, is_new, .. } => {
+                self.touched.touch(&row.run_id, lsn);
+                if let Some(key) = row.request_key.filter(|_| *is_new) {
+                    self.touched.touch(&(&row.tenant, key), lsn);
+                }
+            }
+            Change::Event { event, .. } => self.touched.touch(&event.run_id, lsn),
+            Change::Number { run_id, .. }
+            | Change::Timer { run_id, .. }
+            | Change::Queue { run_id, .. }
+            | Change::Snapshot { run_id, .. }
+            | Change::Lines { run_id, .. } => self.touched.touch(run_id, lsn),
+            Change::Dispatch { .. } | Change::Cursor(_) | Change::Authority(_) | Change::Audit(_) => {}
+        }
+    }
+
+    /// Whether the database has all that was answered of a run.
+    pub(crate) fn is_settled_for_run(&self, run_id: &RunId) -> bool {
+        self.applied() >= self.touched.last(run_id)
+    }
+
+    /// Whether it has the run of a request, if one was answered.
+    pub(crate) fn is_settled_for_request(&self, tenant: &TenantId, key: Digest) -> bool {
+        self.applied() >= self.touched.last(&(tenant, key))
     }
 
     /// Whether it has all that says which dispatches are open for an epoch.

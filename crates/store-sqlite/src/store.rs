@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use servo_canon::Digest;
 use servo_model::limits::Limits;
+use servo_model::{RunId, TenantId};
 use servo_store::{Error, Result, TimeSource};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -171,6 +173,30 @@ impl SqliteStore {
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
         self.settle().await?;
+        self.inner.readers.read(work).await
+    }
+
+    /// Reads what was answered of one run until now, and nothing else.
+    pub(crate) async fn read_of_run<T, F>(&self, run_id: &RunId, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        if !self.inner.progress.is_settled_for_run(run_id) {
+            self.catch_up().await?;
+        }
+        self.inner.readers.read(work).await
+    }
+
+    /// Reads which run a request has started until now.
+    pub(crate) async fn read_of_request<T, F>(&self, (tenant, key): (&TenantId, Digest), work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        if !self.inner.progress.is_settled_for_request(tenant, key) {
+            self.catch_up().await?;
+        }
         self.inner.readers.read(work).await
     }
 

@@ -14,11 +14,11 @@ use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::admin::StoreInfo;
 use servo_store::dispatch::{DispatchHeads, DueTimers, QueueClaim, QueuedRun};
-use servo_store::log::{LogPage, RunPage, StoredSnapshot};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
 use servo_store::runs::RunQuery;
 use servo_store::{
-    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Fence, LogStore, Position, RelayStore, Result, RunRow,
+    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Error, Fence, LogStore, Position, RelayStore, Result, RunRow,
     RunStore, Scope, StoredEvent, WorkStore,
 };
 
@@ -43,13 +43,29 @@ impl LogStore for SqliteStore {
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
-        let (scope, run_id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
-        self.read(move |conn| events::read_run(conn, &scope, &run_id, after, limit, bytes_max)).await
+        let (scope, id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
+        self.read_of_run(run_id, move |conn| events::read_run(conn, &scope, &id, after, limit, bytes_max)).await
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        let (scope, id, bytes_max) = (scope.clone(), run_id.clone(), self.inner.limits.page_bytes_max);
+        self.read_of_run(run_id, move |conn| {
+            let row = runs::get(conn, &scope, &id)?.ok_or(Error::NotFound)?;
+            let snapshot = log::snapshot_at(conn, &id, u64::MAX)?;
+            let after = snapshot.as_ref().map_or(0, |snapshot| snapshot.run_seq);
+            let page = events::read_run(conn, &scope, &id, after, limit, bytes_max)?;
+            Ok(StoredRun { row, snapshot, page })
+        })
+        .await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
-        let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read(move |conn| log::snapshot_at(conn, &scope, &run_id, seq_max)).await
+        let (scope, id) = (scope.clone(), run_id.clone());
+        self.read_of_run(run_id, move |conn| {
+            events::visible_head(conn, &scope, &id)?;
+            log::snapshot_at(conn, &id, seq_max)
+        })
+        .await
     }
 
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {
@@ -87,8 +103,8 @@ impl LogStore for SqliteStore {
 #[async_trait]
 impl RunStore for SqliteStore {
     async fn get_run(&self, scope: &Scope, run_id: &RunId) -> Result<Option<RunRow>> {
-        let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read(move |conn| runs::get(conn, &scope, &run_id)).await
+        let (scope, id) = (scope.clone(), run_id.clone());
+        self.read_of_run(run_id, move |conn| runs::get(conn, &scope, &id)).await
     }
 
     async fn list_runs(&self, scope: &Scope, query: &RunQuery) -> Result<Vec<RunRow>> {
@@ -98,8 +114,8 @@ impl RunStore for SqliteStore {
     }
 
     async fn find_request(&self, tenant: &TenantId, key: Digest) -> Result<Option<RunId>> {
-        let tenant = tenant.clone();
-        self.read(move |conn| runs::find_request(conn, &tenant, key)).await
+        let of = tenant.clone();
+        self.read_of_request((tenant, key), move |conn| runs::find_request(conn, &of, key)).await
     }
 
     async fn release_request(&self, tenant: &TenantId, key: Digest, run_id: &RunId) -> Result<bool> {
@@ -170,8 +186,8 @@ impl WorkStore for SqliteStore {
     }
 
     async fn get_timer(&self, run_id: &RunId) -> Result<Option<Timestamp>> {
-        let run_id = run_id.clone();
-        self.read(move |conn| timer::get(conn, &run_id)).await
+        let id = run_id.clone();
+        self.read_of_run(run_id, move |conn| timer::get(conn, &id)).await
     }
 
     async fn authority(&self) -> Result<Option<AuthorityRow>> {

@@ -211,10 +211,12 @@ impl Writer {
             self.apply_now(state, ahead)?;
         } else {
             self.write_redo(state, &changes)?;
-            state.newer.lsn = self.redo.last();
+            let lsn = self.redo.last();
+            changes.iter().for_each(|change| self.progress.touch(change, lsn));
+            state.newer.lsn = lsn;
             state.since.get_or_insert_with(Instant::now);
             changes.into_iter().for_each(|change| state.newer.absorb(change));
-            self.progress.set_answered(self.redo.last(), is_opening.then_some(state.epoch));
+            self.progress.set_answered(lsn, is_opening.then_some(state.epoch));
         }
         self.tail.grow(grown);
         Ok(())

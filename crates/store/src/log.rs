@@ -260,6 +260,16 @@ pub struct RunPage {
     pub head_seq: u64,
 }
 
+/// All that it takes to go on with a run, of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRun {
+    pub row: RunRow,
+    /// The latest.
+    pub snapshot: Option<StoredSnapshot>,
+    /// The first events behind the snapshot, or of all.
+    pub page: RunPage,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     /// Shared with whoever else follows the log.
@@ -297,6 +307,10 @@ pub trait LogStore: Send + Sync {
     /// A page holds at most `limit` events, and ends before the event whose payload would take it beyond
     /// `page_bytes_max` (never without its first): whoever wants all reads on until `head_seq`.
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage>;
+
+    /// A run's row, its latest snapshot and the events behind that, in pages as those of `read_run`. `NotFound` for an unknown
+    /// or foreign run.
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun>;
 
     /// The latest stored snapshot at or before a sequence.
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>>;

@@ -1,10 +1,11 @@
-//! Reading a run again, in both modes of the contract. Built on `read_run` and `snapshot_at`, so every backend has it.
+//! Reading a run again, in both modes of the contract. Built on what every backend has.
 
 use servo_model::projection::Resync;
 use servo_model::{Event, RunId, RunState};
 
 use crate::Store;
 use crate::error::{Error, Result};
+use crate::log::StoredRun;
 use crate::runs::Scope;
 
 /// Events read per page: large enough to be quick, small enough for memory.
@@ -36,11 +37,36 @@ pub async fn resync(store: &dyn Store, scope: &Scope, run_id: &RunId, mode: Resy
     }
 }
 
-/// The folded state of a run, a page at a time: a long history is never in memory at once.
+/// The folded state of a run.
 pub async fn load_state(store: &dyn Store, scope: &Scope, run_id: &RunId) -> Result<RunState> {
-    let mut state = base_state(store, scope, run_id, Resync::FromSnapshot { snapshot_seq: u64::MAX }).await?;
+    let stored = load(store, scope, run_id).await?;
+    fold(store, scope, stored).await
+}
+
+/// A run's row, and where `fold` begins.
+pub async fn load(store: &dyn Store, scope: &Scope, run_id: &RunId) -> Result<StoredRun> {
+    store.load_run(scope, run_id, PAGE).await
+}
+
+/// The folded state of a run that was loaded, a page at a time: a long history is never in memory at once.
+pub async fn fold(store: &dyn Store, scope: &Scope, stored: StoredRun) -> Result<RunState> {
+    let StoredRun { row, snapshot, page } = stored;
+    let mut next = Some(page);
+    // One that this version cannot read is only a lost short cut: the log has everything, and is read from its beginning.
+    let mut state = snapshot.map_or_else(
+        || RunState::new(row.run_id.clone()),
+        |snapshot| {
+            serde_json::from_str(&snapshot.state).unwrap_or_else(|_| {
+                next = None;
+                RunState::new(row.run_id.clone())
+            })
+        },
+    );
     loop {
-        let page = store.read_run(scope, run_id, state.last_event_seq, PAGE).await?;
+        let page = match next.take() {
+            Some(page) => page,
+            None => store.read_run(scope, &row.run_id, state.last_event_seq, PAGE).await?,
+        };
         for stored in &page.events {
             state.advance(&decode(stored)?);
         }

@@ -7,7 +7,6 @@ use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
 use servo_store::log::EventOutcome;
-use servo_store::resync::load_state;
 use servo_store::{Appended, Scope};
 
 use super::prepare::{Prepared, Recorded, fold};
@@ -106,23 +105,11 @@ impl Engine {
                 Err(Error::Store(servo_store::Error::NotFound))
             };
         }
-        let store = self.inner.store.as_ref();
-        let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
-        if let Some(reason) = row.quarantined {
-            return Err(Error::Quarantined(reason));
-        }
-        match Box::pin(load_state(store, scope, run_id)).await {
-            Ok(state) => {
-                self.inner.cache.weigh(run_id, &state);
-                *hot = Some(Hot::new(Box::new(state), row.tenant));
-                Ok(true)
-            }
-            Err(servo_store::Error::Corrupt { detail }) => {
-                self.quarantine(run_id, &row.tenant, &detail).await;
-                Err(Error::Quarantined(detail))
-            }
-            Err(error) => Err(error.into()),
-        }
+        // In a box, like everything that is rare on the way of every command: futures have inside what they may wait for.
+        let loaded = Box::pin(self.load(scope, run_id)).await?;
+        self.inner.cache.weigh(run_id, &loaded.state);
+        *hot = Some(loaded);
+        Ok(true)
     }
 
     /// One decision and one append.

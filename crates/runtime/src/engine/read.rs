@@ -4,7 +4,7 @@ use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunSnapshot, RunState, TenantId};
 use servo_store::Scope;
 use servo_store::relay::NewAlert;
-use servo_store::resync::load_state;
+use servo_store::resync::{fold, load};
 
 use super::{Engine, Error, Hot};
 
@@ -36,32 +36,45 @@ impl Engine {
         {
             return Ok(view(&known.state));
         }
+        let known = match hot.take() {
+            Some(known) => Box::pin(self.bring_up_to_date(scope, run_id, known)).await?,
+            None => Box::pin(self.load(scope, run_id)).await?,
+        };
+        self.inner.cache.weigh(run_id, &known.state);
+        let seen = view(&known.state);
+        *hot = Some(known);
+        Ok(seen)
+    }
+
+    /// A run that this node does not remember.
+    pub(super) async fn load(&self, scope: &Scope, run_id: &RunId) -> Result<Hot, Error> {
         let store = self.inner.store.as_ref();
-        let row = store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
+        let stored = load(store, scope, run_id).await?;
+        if let Some(reason) = stored.row.quarantined {
+            return Err(Error::Quarantined(reason));
+        }
+        let tenant = stored.row.tenant.clone();
+        match fold(store, scope, stored).await {
+            Ok(state) => Ok(Hot::new(Box::new(state), tenant)),
+            Err(servo_store::Error::Corrupt { detail }) => {
+                self.quarantine(run_id, &tenant, &detail).await;
+                Err(Error::Quarantined(detail))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A run that this node remembers, and that another may have moved on.
+    async fn bring_up_to_date(&self, scope: &Scope, run_id: &RunId, known: Hot) -> Result<Hot, Error> {
+        let row = self.inner.store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
         if let Some(reason) = row.quarantined {
             return Err(Error::Quarantined(reason));
         }
-        let (state, timer) = match hot.take() {
-            Some(Hot { state, timer, .. }) => {
-                let seen = state.last_event_seq;
-                let state = Box::pin(self.catch_up(scope, &row.tenant, state)).await?;
-                let unchanged = state.last_event_seq == seen;
-                (state, if unchanged { timer } else { None })
-            }
-            // In a box, like everything that is rare on the way of every command: futures have inside what they may wait for.
-            None => match Box::pin(load_state(store, scope, run_id)).await {
-                Ok(state) => (Box::new(state), None),
-                Err(servo_store::Error::Corrupt { detail }) => {
-                    self.quarantine(run_id, &row.tenant, &detail).await;
-                    return Err(Error::Quarantined(detail));
-                }
-                Err(error) => return Err(error.into()),
-            },
-        };
-        self.inner.cache.weigh(run_id, &state);
-        let seen = view(&state);
-        *hot = Some(Hot { timer, ..Hot::new(state, row.tenant) });
-        Ok(seen)
+        let Hot { state, timer, .. } = known;
+        let seen = state.last_event_seq;
+        let state = self.catch_up(scope, &row.tenant, state).await?;
+        let unchanged = state.last_event_seq == seen;
+        Ok(Hot { timer: if unchanged { timer } else { None }, ..Hot::new(state, row.tenant) })
     }
 
     /// Looks at the state that this node remembers, which another may have moved on since. `None` if it remembers none.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{LogPage, RunPage, StoredSnapshot, TimerChange};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot, TimerChange};
 use servo_store::runs::RunQuery;
 use servo_store::{
     Append, Appended, DispatchChange, Error, Expected, LogStore, Position, Result, RunRow, RunStore, Scope, WorkStore,
@@ -77,6 +77,11 @@ impl LogStore for SimStore {
         let (scope, run_id) = (scope.clone(), run_id.clone());
         self.read("read_run", move |store| Box::pin(async move { store.read_run(&scope, &run_id, after, limit).await }))
             .await
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        let (scope, run_id) = (scope.clone(), run_id.clone());
+        self.read("load_run", move |store| Box::pin(async move { store.load_run(&scope, &run_id, limit).await })).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {

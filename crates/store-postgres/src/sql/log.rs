@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::limits::INLINE_PAYLOAD_BYTES_MAX;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{LogPage, RunPage, StoredSnapshot};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::{Append, Appended, Error, LogStore, Position, Result, Scope, StoredEvent};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
+use super::runs;
 use crate::append::EventWrite;
 use crate::error::{Phase, corrupt};
 use crate::pipeline::{Param, Pipeline, params};
@@ -46,6 +48,15 @@ const READ_RUN: &str = event_page!(
 
 const SNAPSHOT: &str = "SELECT run_seq, state FROM snapshots
     WHERE run_id = $1 AND run_seq <= $2 AND ($3::text IS NULL OR tenant_id = $3) ORDER BY run_seq DESC LIMIT 1";
+
+/// The events behind the latest snapshot, the same that `SNAPSHOT` finds: a read is of one moment.
+const READ_REST: &str = event_page!(
+    "FROM events e WHERE e.run_id = $1 AND e.run_seq > COALESCE(
+         (SELECT max(s.run_seq) FROM snapshots s WHERE s.run_id = $1 AND ($3::text IS NULL OR s.tenant_id = $3)), 0)
+     AND ($3::text IS NULL OR e.tenant_id = $3) ORDER BY e.run_seq LIMIT $2",
+    "e.run_seq",
+    "$4"
+);
 
 const PUT_SNAPSHOT: &str = "INSERT INTO snapshots (run_seq, run_id, tenant_id, state)
     SELECT $1, run_id, tenant_id, $2 FROM runs WHERE run_id = $3 AND tenant_id = $4
@@ -207,6 +218,10 @@ pub(crate) fn insert_snapshots<'a>(
     Ok(())
 }
 
+fn snapshot(row: &Row) -> Result<StoredSnapshot> {
+    Ok(StoredSnapshot { run_seq: rows::number(row, "run_seq")?, state: rows::get(row, "state")? })
+}
+
 fn position_params<'a>(position: Position) -> Vec<Param<'a>> {
     let epoch = i32::try_from(position.store_epoch).unwrap_or(i32::MAX);
     params![epoch, Xid8(position.transaction), rows::bound(position.id)]
@@ -241,6 +256,21 @@ impl LogStore for PostgresStore {
         Ok(RunPage { events, head_seq: rows::number(row, "head")? })
     }
 
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        let mut read = self.reading(scope);
+        let tenant = read.tenant();
+        let run = read.query(runs::GET, params![run_id.as_str(), tenant]);
+        let head = read.query(HEAD, params![run_id.as_str(), tenant]);
+        let found = read.query(SNAPSHOT, params![run_id.as_str(), i64::MAX, tenant]);
+        let events = read.query(READ_REST, params![run_id.as_str(), i64::from(limit), tenant, self.page_bytes_max()]);
+        let answers = self.read(read).await?;
+        let row = answers[run].rows.first().map(rows::run).ok_or(Error::NotFound)??;
+        let head_seq = rows::number(answers[head].rows.first().ok_or(Error::NotFound)?, "head")?;
+        let snapshot = answers[found].rows.first().map(snapshot).transpose()?;
+        let events = answers[events].rows.iter().map(rows::event).collect::<Result<_>>()?;
+        Ok(StoredRun { row, snapshot, page: RunPage { events, head_seq } })
+    }
+
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
         let mut read = self.reading(scope);
         let tenant = read.tenant();
@@ -250,8 +280,7 @@ impl LogStore for PostgresStore {
         if answers[head].rows.is_empty() {
             return Err(Error::NotFound);
         }
-        let Some(row) = answers[found].rows.first() else { return Ok(None) };
-        Ok(Some(StoredSnapshot { run_seq: rows::number(row, "run_seq")?, state: rows::get(row, "state")? }))
+        answers[found].rows.first().map(snapshot).transpose()
     }
 
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {

@@ -34,7 +34,7 @@ const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.env
         AS u (run_id, project, environment, plan_id, plan_version, status, visible, finished_at, changed_seq, name, outcome)
     WHERE r.run_id = u.run_id";
 
-const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR tenant_id = $2)";
+pub(super) const GET: &str = "SELECT * FROM runs WHERE run_id = $1 AND ($2::text IS NULL OR tenant_id = $2)";
 
 const OPEN: &str = "SELECT plan_version, count(*) AS count FROM runs
     WHERE tenant_id = $1 AND plan_id = $2 AND run_id <> '_system'

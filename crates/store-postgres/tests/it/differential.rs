@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use servo_model::limits::Limits;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{LogPage, RunPage, StoredSnapshot};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::mem::MemStore;
 use servo_store::testkit::clock::ManualClock;
 use servo_store::testkit::differential::{self, Coverage};
@@ -135,6 +135,10 @@ impl LogStore for Settled {
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         self.store.read_run(scope, run_id, after, limit).await
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        self.store.load_run(scope, run_id, limit).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {

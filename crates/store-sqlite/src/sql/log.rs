@@ -5,11 +5,10 @@ use servo_canon::Digest;
 use servo_model::RunId;
 use servo_model::limits::INLINE_PAYLOAD_BYTES_MAX;
 use servo_store::log::StoredSnapshot;
-use servo_store::{Scope, StoredEvent};
+use servo_store::StoredEvent;
 
 use crate::codec::{self, int};
 use crate::error::Fault;
-use crate::sql::events;
 
 const INSERT: &str = "INSERT INTO events (position, run_number, run_id, run_seq, tenant_id, event_id, event_type, \
      idempotency_key, emitted_at, emitted_by, occurred_at, payload, blob_digest) \
@@ -61,13 +60,8 @@ pub(crate) fn set_last_position(conn: &Connection, position: i64) -> Result<(), 
     Ok(())
 }
 
-pub(crate) fn snapshot_at(
-    conn: &Connection,
-    scope: &Scope,
-    run_id: &RunId,
-    seq_max: u64,
-) -> Result<Option<StoredSnapshot>, Fault> {
-    events::visible_head(conn, scope, run_id)?;
+/// The latest at or before a sequence. Whoever asks may see the run.
+pub(crate) fn snapshot_at(conn: &Connection, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>, Fault> {
     let sql = "SELECT run_seq, state FROM snapshots WHERE run_id = ?1 AND run_seq <= ?2 ORDER BY run_seq DESC LIMIT 1";
     let mut found = conn.prepare_cached(sql)?;
     let mut rows = found.query(params![run_id.as_str(), int(seq_max)])?;

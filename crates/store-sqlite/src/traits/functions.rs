@@ -113,7 +113,7 @@ impl LineStore for SqliteStore {
     }
 
     async fn read_lines(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<Vec<(u64, LogLine)>> {
-        let (scope, run_id) = (scope.clone(), run_id.clone());
-        self.read(move |conn| lines::read(conn, &scope, &run_id, after, limit)).await
+        let (scope, id) = (scope.clone(), run_id.clone());
+        self.read_of_run(run_id, move |conn| lines::read(conn, &scope, &id, after, limit)).await
     }
 }

@@ -10,7 +10,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 
 use super::{Inner, MemStore, Run};
 use crate::error::{Error, Result};
-use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredSnapshot};
+use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredRun, StoredSnapshot};
 use crate::page::PageBytes;
 use crate::position::Position;
 use crate::runs::{RunQuery, RunRow, RunStore, Scope};
@@ -18,6 +18,20 @@ use crate::runs::{RunQuery, RunRow, RunStore, Scope};
 impl Inner {
     pub(super) fn run(&self, scope: &Scope, run_id: &RunId) -> Result<&Run> {
         self.runs.get(run_id).filter(|run| scope.covers(&run.row.tenant)).ok_or(Error::NotFound)
+    }
+}
+
+impl Run {
+    fn page(&self, after: u64, limit: u32, bytes_max: usize) -> RunPage {
+        let mut page = PageBytes::new(bytes_max);
+        let events = self.events.range(after.saturating_add(1)..).map(|(_, event)| event).take(limit as usize);
+        let events = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
+        RunPage { events, head_seq: self.head }
+    }
+
+    fn snapshot_at(&self, seq_max: u64) -> Option<StoredSnapshot> {
+        let (run_seq, state) = self.snapshots.range(..=seq_max).next_back()?;
+        Some(StoredSnapshot { run_seq: *run_seq, state: state.clone() })
     }
 }
 
@@ -34,18 +48,20 @@ impl LogStore for MemStore {
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let inner = self.lock()?;
+        Ok(inner.run(scope, run_id)?.page(after, limit, self.limits.page_bytes_max))
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        let inner = self.lock()?;
         let run = inner.run(scope, run_id)?;
-        let mut page = PageBytes::new(self.limits.page_bytes_max);
-        let events = run.events.range(after.saturating_add(1)..).map(|(_, event)| event).take(limit as usize);
-        let events = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
-        Ok(RunPage { events, head_seq: run.head })
+        let snapshot = run.snapshot_at(u64::MAX);
+        let after = snapshot.as_ref().map_or(0, |snapshot| snapshot.run_seq);
+        Ok(StoredRun { row: run.row.clone(), snapshot, page: run.page(after, limit, self.limits.page_bytes_max) })
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
         let inner = self.lock()?;
-        let run = inner.run(scope, run_id)?;
-        let found = run.snapshots.range(..=seq_max).next_back();
-        Ok(found.map(|(seq, state)| StoredSnapshot { run_seq: *seq, state: state.clone() }))
+        Ok(inner.run(scope, run_id)?.snapshot_at(seq_max))
     }
 
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()> {

@@ -13,7 +13,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::log::{Append, Appended, Expected, LogPage, LogStore, RunPage, StoredSnapshot};
+use crate::log::{Append, Appended, Expected, LogPage, LogStore, RunPage, StoredRun, StoredSnapshot};
 use crate::position::Position;
 use crate::runs::Scope;
 
@@ -118,6 +118,10 @@ impl<S: Store + ?Sized> LogStore for FaultyStore<S> {
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         self.around("read_run", self.inner().read_run(scope, run_id, after, limit)).await
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        self.around("load_run", self.inner().load_run(scope, run_id, limit)).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {

@@ -1,10 +1,11 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 75] = [
+pub(crate) const METHODS: [&str; 76] = [
     "now",
     "append",
     "read_run",
+    "load_run",
     "snapshot_at",
     "put_snapshot",
     "read_log",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use servo_model::limits::Limits;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{LogPage, RunPage, StoredSnapshot};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::mem::MemStore;
 use servo_store::testkit::clock::ManualClock;
 use servo_store::testkit::conformance::{self, Backend};
@@ -48,6 +48,10 @@ impl LogStore for Swapped {
         let mut page = self.0.read_run(scope, run_id, after, limit).await?;
         page.events.reverse();
         Ok(page)
+    }
+
+    async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        self.0.load_run(scope, run_id, limit).await
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {

@@ -43,8 +43,9 @@ pub(super) const STEPS: [(&str, Step); 15] = [
 ];
 
 /// Every call that reads what the steps change. The last one claims what it finds.
-pub(super) const CALLS: [&str; 22] = [
+pub(super) const CALLS: [&str; 23] = [
     "read_run",
+    "load_run",
     "snapshot_at",
     "read_log",
     "log_head",
@@ -275,6 +276,12 @@ pub(super) async fn look(store: &dyn Store, call: &str) -> String {
         "read_run" => {
             said(store.read_run(&scope, &run, 0, 1_000).await.map(|page| (plain(page.events), page.head_seq)))
         }
+        "load_run" => said(
+            store
+                .load_run(&scope, &run, 1_000)
+                .await
+                .map(|run| (run.row, run.snapshot, plain(run.page.events), run.page.head_seq)),
+        ),
         "snapshot_at" => {
             said([store.snapshot_at(&scope, &run, u64::MAX).await, store.snapshot_at(&scope, &run, 8).await])
         }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::op::{Op, place_text};
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::log::{Append, StoredEvent};
+use crate::log::{Append, StoredEvent, StoredRun};
 use crate::position::Position;
 use crate::relay::{CursorRow, DeadLetter, OutboxRow};
 
@@ -107,6 +107,12 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::ReadRun { scope, run_id, after, limit } => {
             let page = store.read_run(scope, run_id, *after, *limit).await;
             Answer::told(page, |page| format!("head {}: {}", page.head_seq, list(&page.events, event_text)))
+        }
+        Op::LoadRun { scope, run_id, limit } => {
+            Answer::told(store.load_run(scope, run_id, *limit).await, |StoredRun { row, snapshot, page }| {
+                let events = list(&page.events, event_text);
+                format!("{row:?} {snapshot:?} head {}: {events}", page.head_seq)
+            })
         }
         Op::SnapshotAt { scope, run_id, seq_max } => Answer::of(store.snapshot_at(scope, run_id, *seq_max).await),
         Op::PutSnapshot { run_id, tenant, snapshot } => {

@@ -63,8 +63,9 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 32] = [
+const MUST_SHOW: [&str; 33] = [
     "read_run",
+    "load_run",
     "snapshot_at",
     "read_log",
     "count_log",

@@ -242,7 +242,7 @@ pub(super) async fn next(
 }
 
 async fn other(world: &mut World<'_>) -> Op {
-    match world.rng.below(45) {
+    match world.rng.below(46) {
         0 => {
             let after = world.rng.below(6);
             Op::ReadRun { scope: world.scope(), run_id: world.run_or_system(), after, limit: world.limit() }
@@ -308,6 +308,7 @@ async fn other(world: &mut World<'_>) -> Op {
             let plan_id = format!("plan-{}", world.rng.below(2));
             Op::CountOpen { tenant: world.any_tenant(), plan_id }
         }
+        25 => Op::LoadRun { scope: world.scope(), run_id: world.run_or_system(), limit: world.limit() },
         _ => maintenance(world).await,
     }
 }

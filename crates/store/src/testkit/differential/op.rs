@@ -32,6 +32,11 @@ pub(super) enum Op {
         after: u64,
         limit: u32,
     },
+    LoadRun {
+        scope: Scope,
+        run_id: RunId,
+        limit: u32,
+    },
     SnapshotAt {
         scope: Scope,
         run_id: RunId,
@@ -232,6 +237,7 @@ impl Op {
         match self {
             Op::Append { .. } => "append",
             Op::ReadRun { .. } => "read_run",
+            Op::LoadRun { .. } => "load_run",
             Op::SnapshotAt { .. } => "snapshot_at",
             Op::PutSnapshot { .. } => "put_snapshot",
             Op::Follow { .. } => "read_log",
