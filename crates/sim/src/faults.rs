@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use servo_model::RunId;
 
 /// One way in which a call goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +66,11 @@ pub struct Fate {
 
 pub trait FaultPlan: Send + Sync {
     fn fate(&self, call: Call) -> Fate;
+
+    /// Whether the store finds the run's events damaged when it reads them.
+    fn is_damaged(&self, _run_id: &RunId) -> bool {
+        false
+    }
 }
 
 /// Every call succeeds at once.

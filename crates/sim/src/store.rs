@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use servo_model::RunId;
 use servo_runtime::{Clock, Tasks};
 use servo_store::mem::MemStore;
 use servo_store::{Error, Result};
@@ -92,6 +93,11 @@ impl SimStore {
         let Server { inner, clock, tasks, plan, journal, sabotage } = server.clone();
         let closed = AtomicBool::new(false);
         Self { shared: Arc::new(Shared { inner, node, clock, server: tasks, plan, journal, sabotage, closed }) }
+    }
+
+    fn check_damage(&self, run_id: &RunId) -> Result<()> {
+        let detail = || format!("an event of {run_id} has lost its payload");
+        if self.shared.plan.is_damaged(run_id) { Err(Error::Corrupt { detail: detail() }) } else { Ok(()) }
     }
 
     fn sabotage(&self) -> Sabotage {

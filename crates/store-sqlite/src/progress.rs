@@ -48,43 +48,69 @@ impl Progress {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// Whether the database has all that was answered until now.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.applied() >= self.answered.load(Ordering::Acquire)
+    /// The last one that somebody was told of.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Acquire)
     }
 
-    /// Notes what a change is of. Before the record is answered.
-    pub(crate) fn touch(&self, change: &Change, lsn: u64) {
-        match change {
-            Change::Run { row, is_new, .. } => {
-                self.touched.touch(&row.run_id, lsn);
-                if let Some(key) = row.request_key.filter(|_| *is_new) {
-                    self.touched.touch(&(&row.tenant, key), lsn);
-                }
+    /// Notes what a record changes. Before it is answered.
+    pub(crate) fn touch(&self, changes: &[Change], lsn: u64) {
+        let mut last = None;
+        for change in changes {
+            // Changes of a run follow each other.
+            if let Some(run_id) = change.run_id().filter(|run_id| last != Some(*run_id)) {
+                self.touched.touch(run_id, lsn);
+                last = Some(run_id);
             }
-            Change::Event { event, .. } => self.touched.touch(&event.run_id, lsn),
-            Change::Number { run_id, .. }
-            | Change::Timer { run_id, .. }
-            | Change::Queue { run_id, .. }
-            | Change::Snapshot { run_id, .. }
-            | Change::Lines { run_id, .. } => self.touched.touch(run_id, lsn),
-            Change::Dispatch { .. } | Change::Cursor(_) | Change::Authority(_) | Change::Audit(_) => {}
+            if let Change::Run { row, is_new: true, .. } = change
+                && let Some(key) = row.request_key
+            {
+                self.touched.touch(&(&row.tenant, key), lsn);
+            }
         }
     }
 
-    /// Whether the database has all that was answered of a run.
-    pub(crate) fn is_settled_for_run(&self, run_id: &RunId) -> bool {
-        self.applied() >= self.touched.last(run_id)
+    /// No record behind this one has changed a run.
+    pub(crate) fn last_of_run(&self, run_id: &RunId) -> u64 {
+        self.touched.last(run_id)
     }
 
-    /// Whether it has the run of a request, if one was answered.
-    pub(crate) fn is_settled_for_request(&self, tenant: &TenantId, key: Digest) -> bool {
-        self.applied() >= self.touched.last(&(tenant, key))
+    /// No record behind this one has begun a run for a request.
+    pub(crate) fn last_of_request(&self, tenant: &TenantId, key: Digest) -> u64 {
+        self.touched.last(&(tenant, key))
     }
 
-    /// Whether it has all that says which dispatches are open for an epoch.
-    pub(crate) fn is_settled_for_dispatches(&self, epoch: u64) -> bool {
+    /// No record behind this one has changed which dispatches are open for an epoch.
+    pub(crate) fn last_of_dispatches(&self, epoch: u64) -> u64 {
+        // First the epoch, which is set behind the record.
         let is_newest = self.epoch.load(Ordering::Acquire) == epoch;
-        (is_newest && self.applied() >= self.opened.load(Ordering::Acquire)) || self.is_settled()
+        if is_newest { self.opened.load(Ordering::Acquire) } else { self.answered() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_model::Timestamp;
+
+    use super::*;
+
+    fn timer_of(run_id: &RunId) -> Change {
+        Change::Timer { run_id: run_id.clone(), tenant: TenantId::default_tenant(), due_at: Some(Timestamp::EPOCH) }
+    }
+
+    #[test]
+    fn whoever_reads_one_run_waits_for_no_other() {
+        let (progress, run) = (Progress::at(7), |name: &str| RunId::parse(name).unwrap());
+        let (ours, others) = (run("ours"), [run("other"), run("another")]);
+        progress.touch(&[timer_of(&ours), timer_of(&others[0]), timer_of(&ours)], 8);
+        progress.set_answered(8, None);
+        progress.set_applied(8);
+        progress.touch(&others.each_ref().map(timer_of), 9);
+        progress.set_answered(9, None);
+        assert!(progress.last_of_run(&ours) <= progress.applied());
+        assert_eq!(progress.last_of_run(&others[1]), 9);
+        assert_eq!(progress.answered(), 9);
+        progress.touch(&[timer_of(&ours)], 10);
+        assert_eq!(progress.last_of_run(&ours), 10);
     }
 }

@@ -69,6 +69,8 @@ variants! {
     NoSeqCheck = "no-seq-check", ignores_sequences;
     /// An authority that has passed on may still write.
     NoFence = "no-fence", ignores_fences;
+    /// A read of one run does not wait for what is ahead of the database.
+    StaleReads = "stale-reads", forgets_what_changed;
     /// Every commit happens, and then reports an error of the disk.
     CommitIoError = "commit-io-error", reports_commit_errors;
     /// Not broken, but old: every event is a row of its own, as before there were packs.

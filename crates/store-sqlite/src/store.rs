@@ -146,12 +146,16 @@ impl SqliteStore {
 
     /// Returns when the database has all that was answered before.
     pub(crate) async fn settle(&self) -> Result<()> {
-        if self.inner.progress.is_settled() { Ok(()) } else { self.catch_up().await }
+        self.settle_until(self.inner.progress.answered()).await
     }
 
-    async fn catch_up(&self) -> Result<()> {
+    /// Returns when the database has a record, and all before it.
+    async fn settle_until(&self, lsn: u64) -> Result<()> {
+        if self.inner.progress.applied() >= lsn {
+            return Ok(());
+        }
         let (waiter, settled) = oneshot::channel();
-        self.inner.queue.push(Job::Settle(waiter))?;
+        self.inner.queue.push(Job::Settle(lsn, waiter))?;
         settled.await.unwrap_or_else(|_| Err(unavailable("the writer ended without an answer")))
     }
 
@@ -182,9 +186,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        if !self.inner.progress.is_settled_for_run(run_id) {
-            self.catch_up().await?;
-        }
+        self.settle_until(self.inner.progress.last_of_run(run_id)).await?;
         self.inner.readers.read(work).await
     }
 
@@ -194,9 +196,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        if !self.inner.progress.is_settled_for_request(tenant, key) {
-            self.catch_up().await?;
-        }
+        self.settle_until(self.inner.progress.last_of_request(tenant, key)).await?;
         self.inner.readers.read(work).await
     }
 
@@ -207,9 +207,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        if !self.inner.progress.is_settled_for_dispatches(epoch) {
-            self.catch_up().await?;
-        }
+        self.settle_until(self.inner.progress.last_of_dispatches(epoch)).await?;
         self.inner.readers.read(work).await
     }
 

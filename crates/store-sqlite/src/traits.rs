@@ -18,8 +18,8 @@ use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
 use servo_store::runs::RunQuery;
 use servo_store::{
-    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Error, Fence, LogStore, Position, RelayStore, Result, RunRow,
-    RunStore, Scope, StoredEvent, WorkStore,
+    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Error, Fence, LogStore, Position, RelayStore, Result,
+    RunRow, RunStore, Scope, StoredEvent, WorkStore,
 };
 
 use crate::REDO_FILES;

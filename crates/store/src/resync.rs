@@ -52,16 +52,16 @@ pub async fn load(store: &dyn Store, scope: &Scope, run_id: &RunId) -> Result<St
 pub async fn fold(store: &dyn Store, scope: &Scope, stored: StoredRun) -> Result<RunState> {
     let StoredRun { row, snapshot, page } = stored;
     let mut next = Some(page);
-    // One that this version cannot read is only a lost short cut: the log has everything, and is read from its beginning.
-    let mut state = snapshot.map_or_else(
-        || RunState::new(row.run_id.clone()),
-        |snapshot| {
-            serde_json::from_str(&snapshot.state).unwrap_or_else(|_| {
-                next = None;
-                RunState::new(row.run_id.clone())
-            })
-        },
-    );
+    let mut state = RunState::new(row.run_id.clone());
+    if let Some(snapshot) = snapshot {
+        // One that this version cannot read is only a lost short cut: the log has everything, and is read from its beginning.
+        if let Ok(read) = serde_json::from_str(&snapshot.state) {
+            state = read;
+        }
+        if state.last_event_seq != snapshot.run_seq {
+            next = None;
+        }
+    }
     loop {
         let page = match next.take() {
             Some(page) => page,

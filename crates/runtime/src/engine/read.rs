@@ -2,9 +2,9 @@
 
 use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunSnapshot, RunState, TenantId};
-use servo_store::Scope;
 use servo_store::relay::NewAlert;
 use servo_store::resync::{fold, load};
+use servo_store::{RunRow, Scope};
 
 use super::{Engine, Error, Hot};
 
@@ -36,9 +36,10 @@ impl Engine {
         {
             return Ok(view(&known.state));
         }
-        let known = match hot.take() {
-            Some(known) => Box::pin(self.bring_up_to_date(scope, run_id, known)).await?,
-            None => Box::pin(self.load(scope, run_id)).await?,
+        let known = if hot.is_some() {
+            Box::pin(self.bring_up_to_date(scope, run_id, &mut hot)).await?
+        } else {
+            Box::pin(self.load(scope, run_id)).await?
         };
         self.inner.cache.weigh(run_id, &known.state);
         let seen = view(&known.state);
@@ -49,28 +50,42 @@ impl Engine {
     /// A run that this node does not remember.
     pub(super) async fn load(&self, scope: &Scope, run_id: &RunId) -> Result<Hot, Error> {
         let store = self.inner.store.as_ref();
-        let stored = load(store, scope, run_id).await?;
+        let stored = match load(store, scope, run_id).await {
+            // Its events cannot be read; its row may.
+            Err(servo_store::Error::Corrupt { detail }) => {
+                return Err(self.damaged(&self.readable_row(scope, run_id).await?.tenant, run_id, detail).await);
+            }
+            stored => stored?,
+        };
         if let Some(reason) = stored.row.quarantined {
             return Err(Error::Quarantined(reason));
         }
         let tenant = stored.row.tenant.clone();
         match fold(store, scope, stored).await {
             Ok(state) => Ok(Hot::new(Box::new(state), tenant)),
-            Err(servo_store::Error::Corrupt { detail }) => {
-                self.quarantine(run_id, &tenant, &detail).await;
-                Err(Error::Quarantined(detail))
-            }
+            Err(servo_store::Error::Corrupt { detail }) => Err(self.damaged(&tenant, run_id, detail).await),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A run that this node remembers, and that another may have moved on.
-    async fn bring_up_to_date(&self, scope: &Scope, run_id: &RunId, known: Hot) -> Result<Hot, Error> {
+    async fn damaged(&self, tenant: &TenantId, run_id: &RunId, detail: String) -> Error {
+        self.quarantine(run_id, tenant, &detail).await;
+        Error::Quarantined(detail)
+    }
+
+    /// The row of a run that is not set aside.
+    async fn readable_row(&self, scope: &Scope, run_id: &RunId) -> Result<RunRow, Error> {
         let row = self.inner.store.get_run(scope, run_id).await?.ok_or(servo_store::Error::NotFound)?;
-        if let Some(reason) = row.quarantined {
-            return Err(Error::Quarantined(reason));
+        match row.quarantined {
+            Some(reason) => Err(Error::Quarantined(reason)),
+            None => Ok(row),
         }
-        let Hot { state, timer, .. } = known;
+    }
+
+    /// A run that this node remembers, and that another may have moved on. It stays remembered where the caller may not see it.
+    async fn bring_up_to_date(&self, scope: &Scope, run_id: &RunId, hot: &mut Option<Hot>) -> Result<Hot, Error> {
+        let row = self.readable_row(scope, run_id).await?;
+        let Hot { state, timer, .. } = hot.take().ok_or(servo_store::Error::NotFound)?;
         let seen = state.last_event_seq;
         let state = self.catch_up(scope, &row.tenant, state).await?;
         let unchanged = state.last_event_seq == seen;

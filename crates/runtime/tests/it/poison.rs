@@ -1,11 +1,13 @@
 //! Events that nobody should have written. Each spoils at most its own run, and that run can still be ended and removed.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunStatus};
 use servo_runtime::Error;
+use servo_sim::faults::{Call, FaultPlan};
 use servo_sim::{Node, Sabotage};
 use servo_store::{RunStore, Scope};
 
@@ -213,4 +215,38 @@ fn poison_behind_a_cached_state_sets_the_run_aside_at_once() {
     smuggle(&world, &run_id, "StepCompleted", "{".to_owned());
     assert!(matches!(world.try_snapshot(&node, &run_id), Err(Error::Quarantined(_))));
     assert!(quarantined(&world, &run_id).is_some());
+}
+
+/// A store that finds the events of one run damaged, once somebody has said which.
+#[derive(Default)]
+struct Damage(OnceLock<RunId>);
+
+impl FaultPlan for Damage {
+    fn fate(&self, _: Call) -> servo_sim::faults::Fate {
+        servo_sim::faults::Fate::default()
+    }
+
+    fn is_damaged(&self, run_id: &RunId) -> bool {
+        self.0.get() == Some(run_id)
+    }
+}
+
+/// What the store itself cannot read of a run sets it aside as well, and it can be ended.
+#[test]
+fn a_run_whose_events_are_damaged_is_set_aside() {
+    let damage = Arc::new(Damage::default());
+    let world = World::with(99, |cluster| cluster.faults = damage.clone());
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
+    world.wait_in_flight(&node, &run_id);
+    world.cluster.kill(&node);
+    damage.0.set(run_id.clone()).unwrap();
+    let node = world.leader();
+    for _ in 0..2 {
+        assert!(matches!(world.try_snapshot(&node, &run_id), Err(Error::Quarantined(_))));
+    }
+    assert!(quarantined(&world, &run_id).is_some());
+    let (engine, ended) = (node.runtime.engine().clone(), run_id.clone());
+    world.block_on(async move { engine.terminate(&Scope::System, &ended, "operator", "damage").await }).unwrap();
+    assert!(world.rows().iter().any(|row| row.run_id == run_id && row.status.is_terminal()));
 }

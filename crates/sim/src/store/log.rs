@@ -74,12 +74,14 @@ impl LogStore for SimStore {
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
+        self.check_damage(run_id)?;
         let (scope, run_id) = (scope.clone(), run_id.clone());
         self.read("read_run", move |store| Box::pin(async move { store.read_run(&scope, &run_id, after, limit).await }))
             .await
     }
 
     async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
+        self.check_damage(run_id)?;
         let (scope, run_id) = (scope.clone(), run_id.clone());
         self.read("load_run", move |store| Box::pin(async move { store.load_run(&scope, &run_id, limit).await })).await
     }

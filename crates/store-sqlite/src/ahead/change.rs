@@ -62,6 +62,22 @@ pub(crate) enum Change {
     Audit(Arc<AuditEntry>),
 }
 
+impl Change {
+    /// The run that reads differently after it. Dispatches are read by themselves.
+    pub(crate) fn run_id(&self) -> Option<&RunId> {
+        match self {
+            Self::Run { row, .. } => Some(&row.run_id),
+            Self::Event { event, .. } => Some(&event.run_id),
+            Self::Number { run_id, .. }
+            | Self::Timer { run_id, .. }
+            | Self::Queue { run_id, .. }
+            | Self::Snapshot { run_id, .. }
+            | Self::Lines { run_id, .. } => Some(run_id),
+            Self::Dispatch { .. } | Self::Cursor(_) | Self::Authority(_) | Self::Audit(_) => None,
+        }
+    }
+}
+
 /// A run that waits to be started, with nobody's lease on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waits {

@@ -4,8 +4,8 @@ use rusqlite::{Connection, params};
 use servo_canon::Digest;
 use servo_model::RunId;
 use servo_model::limits::INLINE_PAYLOAD_BYTES_MAX;
-use servo_store::log::StoredSnapshot;
 use servo_store::StoredEvent;
+use servo_store::log::StoredSnapshot;
 
 use crate::codec::{self, int};
 use crate::error::Fault;

@@ -29,8 +29,8 @@ pub(crate) enum Job {
     Ahead(Box<dyn Decide>),
     /// Statements in a transaction of the database: everything else.
     Direct(Box<dyn Write>),
-    /// Asks for the database to have all that was answered before.
-    Settle(oneshot::Sender<Result<()>>),
+    /// Asks for the database to have a record, and all before it.
+    Settle(u64, oneshot::Sender<Result<()>>),
 }
 
 pub(crate) trait Decide: Send {
@@ -58,7 +58,7 @@ impl Job {
         match self {
             Job::Ahead(job) => job.bytes(),
             Job::Direct(job) => job.nature().bytes,
-            Job::Settle(_) => 0,
+            Job::Settle(..) => 0,
         }
     }
 
@@ -67,7 +67,7 @@ impl Job {
         match self {
             Job::Ahead(job) => job.answer(Some(error)),
             Job::Direct(job) => job.answer(Some(error)),
-            Job::Settle(waiter) => {
+            Job::Settle(_, waiter) => {
                 let _ = waiter.send(Err(error));
             }
         }

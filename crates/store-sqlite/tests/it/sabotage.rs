@@ -1,7 +1,7 @@
 //! The broken variants are broken: each does what it says, so a test that passes on one of them proves nothing.
 
 use servo_store::testkit::fixtures;
-use servo_store::{AdminStore, Append, Error, Expected, Fence, LogStore};
+use servo_store::{AdminStore, Append, Error, Expected, Fence, LogStore, Scope};
 use servo_store_sqlite::SqliteStore;
 
 use crate::support::{config, events, folder, many, one_more, open, start, wait};
@@ -71,6 +71,23 @@ fn an_answer_comes_after_the_commit_unless_sabotaged() {
     assert!(!answers_early(&open(dir.path()), dir.path()));
     let dir = folder();
     assert!(answers_early(&broken(dir.path(), "ack-before-commit"), dir.path()));
+}
+
+/// Whether a read of one run misses what was answered before it. The database catches up every 100 ms by itself.
+fn misses_a_start(store: &SqliteStore) -> bool {
+    (0..50).any(|number| {
+        let (run, tenant) = (fixtures::run_id(&format!("run-{number}")), fixtures::tenant("acme"));
+        wait(store.append(fixtures::start_append(&run, &tenant))).unwrap();
+        wait(store.load_run(&Scope::System, &run, 10)).is_err()
+    })
+}
+
+#[test]
+fn a_read_of_one_run_misses_nothing_unless_sabotaged() {
+    let dir = folder();
+    assert!(!misses_a_start(&open(dir.path())));
+    let dir = folder();
+    assert!(misses_a_start(&broken(dir.path(), "stale-reads")));
 }
 
 #[test]

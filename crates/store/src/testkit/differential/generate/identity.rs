@@ -20,13 +20,13 @@ pub(super) fn next(world: &mut World<'_>, clock: &ManualClock) -> IdentityOp {
     let id = identity::id(number);
     // Mostly as somebody who can see it.
     let scope = if world.rng.one_in(2) { Scope::Tenant(tenant(owner)) } else { world.scope() };
-    match world.rng.below(20) {
+    match world.rng.below(23) {
         0..=3 => {
             let mut key = identity::key(number, owner, clock);
             key.expires_at = if world.rng.one_in(2) { Some(world.near()) } else { None };
             IdentityOp::Put { key }
         }
-        4 => IdentityOp::Find { digest: identity::key(number, owner, clock).digest },
+        4 | 20..=22 => IdentityOp::Find { digest: identity::key(number, owner, clock).digest },
         5 => {
             let before = if world.rng.one_in(2) { Some(id) } else { None };
             IdentityOp::List { scope: world.scope(), before, limit: world.limit() }
