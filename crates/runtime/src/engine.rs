@@ -6,6 +6,7 @@
 mod actions;
 mod admission;
 mod cache;
+mod callers;
 mod commit;
 mod endings;
 mod error;
@@ -39,6 +40,7 @@ use crate::wake::Wake;
 use admission::Admissions;
 pub(crate) use admission::BELIEVED;
 use cache::Cache;
+use callers::Callers;
 use endings::Endings;
 pub use error::Error;
 use folded::Folded;
@@ -217,6 +219,10 @@ impl Engine {
 
     pub(crate) fn folded(&self) -> &Folded {
         &self.inner.folded
+    }
+
+    pub(crate) fn callers(&self) -> &Callers {
+        self.inner.admissions.callers()
     }
 
     pub(crate) fn in_flight(&self) -> &InFlight {

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use servo_runtime::Tasks;
+use servo_runtime::{Clock as _, Tasks};
 
 use crate::clock::SimClock;
 
@@ -25,7 +26,7 @@ const POLLS_MAX: u64 = 20_000_000;
 pub struct Sim {
     inner: Rc<RefCell<Inner>>,
     spawned: Spawned,
-    behind: Behind,
+    behind: Arc<Mutex<Behind>>,
     clock: SimClock,
 }
 
@@ -46,8 +47,13 @@ struct Inner {
     paused: BTreeSet<NodeId>,
 }
 
-/// Tasks that nobody waits for, by node.
-type Behind = Arc<Mutex<BTreeMap<NodeId, usize>>>;
+/// Tasks that nobody waits for.
+#[derive(Debug, Default)]
+struct Behind {
+    spawned: BTreeMap<NodeId, usize>,
+    /// How long each waits for a thread.
+    lag: Duration,
+}
 
 struct Task {
     node: NodeId,
@@ -82,7 +88,7 @@ impl Sim {
             trace: TRACE_BEGINNING,
             paused: BTreeSet::new(),
         };
-        let (spawned, behind) = (Spawned::default(), Behind::default());
+        let (spawned, behind) = (Spawned::default(), Arc::default());
         Self { inner: Rc::new(RefCell::new(inner)), spawned, behind, clock: SimClock::new() }
     }
 
@@ -111,15 +117,25 @@ impl Sim {
         let push = move |_name: &'static str, future: BoxFuture<'static, ()>| {
             spawned.lock().unwrap_or_else(PoisonError::into_inner).push((node, future));
         };
+        let clock = self.clock.clone();
         Tasks::new(Arc::new(push.clone())).with_behind(Arc::new(move |name, future| {
-            *behind.lock().unwrap_or_else(PoisonError::into_inner).entry(node).or_default() += 1;
-            push(name, future);
+            let mut behind = behind.lock().unwrap_or_else(PoisonError::into_inner);
+            *behind.spawned.entry(node).or_default() += 1;
+            match behind.lag {
+                Duration::ZERO => push(name, future),
+                lag => push(name, clock.sleep(lag).then(|()| future).boxed()),
+            }
         }))
+    }
+
+    /// From now on tasks that nobody waits for wait so long for a thread, as on a machine that is short of processors.
+    pub fn delay_behind(&self, lag: Duration) {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner).lag = lag;
     }
 
     /// How many tasks of a node were such that nobody waits for.
     pub fn spawned_behind(&self, node: NodeId) -> usize {
-        self.behind.lock().unwrap_or_else(PoisonError::into_inner).get(&node).copied().unwrap_or(0)
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner).spawned.get(&node).copied().unwrap_or(0)
     }
 
     /// The node is gone: its tasks are dropped where they stand, as by kill -9.
@@ -173,7 +189,7 @@ impl Sim {
     }
 
     /// Lets the world run for a while.
-    pub fn run_for(&self, duration: std::time::Duration) {
+    pub fn run_for(&self, duration: Duration) {
         let clock = self.clock.clone();
         self.block_on(async move { servo_runtime::Clock::sleep(&clock, duration).await });
     }

@@ -11,9 +11,15 @@ use std::time::Duration;
 
 use servo_model::{RunStatus, TenantId};
 
+use super::callers::Callers;
+
 #[derive(Debug, Default, Clone)]
-pub(super) struct Admissions {
-    tenants: Arc<Mutex<BTreeMap<TenantId, Tally>>>,
+pub(super) struct Admissions(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    tenants: Mutex<BTreeMap<TenantId, Tally>>,
+    callers: Callers,
 }
 
 #[derive(Debug, Default)]
@@ -59,10 +65,15 @@ fn is_active(status: RunStatus) -> bool {
 
 impl Admissions {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TenantId, Tally>> {
-        self.tenants.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.tenants.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(super) fn callers(&self) -> &Callers {
+        &self.0.callers
     }
 
     pub(super) fn enter(&self, tenant: &TenantId) -> UnderWay {
+        self.callers().enter();
         let mut tenants = self.lock();
         let tally = tenants.entry(tenant.clone()).or_default();
         let before = tally.under_way;
@@ -106,6 +117,7 @@ impl Admissions {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
+        self.admissions.callers().leave();
         let mut tenants = self.admissions.lock();
         if let Some(tally) = tenants.get_mut(&self.tenant) {
             tally.under_way -= 1;

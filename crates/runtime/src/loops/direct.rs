@@ -196,8 +196,8 @@ impl Begun {
         if first.invocation.is_awaited {
             return first.run(prepared).await;
         }
-        let tasks = first.tasks.clone();
-        tasks.spawn_behind("attempt", first.run(prepared));
+        let (engine, tasks) = (first.invocation.executions.engine().clone(), first.tasks.clone());
+        engine.spawn_behind(&tasks, first.run(prepared));
     }
 }
 

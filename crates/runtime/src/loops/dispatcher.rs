@@ -8,6 +8,7 @@ use servo_adapter::{Adapter, Handlers};
 use servo_model::RunState;
 use servo_model::execution::{COMPENSATE, HANDLER, JOIN};
 use servo_store::{DispatchRow, Fence, Scope};
+use tokio::sync::oneshot;
 
 use super::attempt::{self, Attempt};
 use super::authority::Authority;
@@ -55,8 +56,10 @@ struct Function {
 }
 
 impl Workshop {
-    /// A step goes to its adapter, an invocation to its handler, an end to whoever waits for it.
-    async fn hand_out(self, Handed { row, fence, registered, place }: Handed, tasks: &Tasks, slot: Slot) {
+    /// A step goes to its adapter, an invocation to its handler, an end to whoever waits for it. Tells
+    /// whether it is an invocation that nobody waits for, as soon as that is known.
+    async fn hand_out(self, work: Handed, tasks: &Tasks, slot: Slot, is_behind: oneshot::Sender<bool>) {
+        let Handed { row, fence, registered, place } = work;
         let engine = self.executions.engine().clone();
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
@@ -92,23 +95,29 @@ impl Workshop {
                 let is_awaited = (synchronous && invocation == 1) || engine.is_listened_for(&row.run_id);
                 let work =
                     Invocation { executions, authority, handlers, row, invocation, fence, registered, is_awaited };
+                let further = engine.clone();
                 let work = async move {
                     invocation::run(work).await;
                     drop(slot);
                     if place.leave() {
-                        engine.wake().dispatch.notify_one();
+                        further.wake().dispatch.notify_one();
                     }
                 };
-                if is_awaited { work.await } else { tasks.spawn_behind("attempt", work) }
+                // The dispatcher may not want to know.
+                let _ = is_behind.send(!is_awaited);
+                if is_awaited { work.await } else { engine.spawn_behind(tasks, work) }
             }
             (Some((COMPENSATE, _)), Some(_)) => {
+                drop(is_behind);
                 let owner = self.authority.owner().to_string();
                 compensation::run(self.executions, row, fence, owner, registered).await;
             }
             (Some((JOIN, _)), Some(_)) => {
+                drop(is_behind);
                 join::run(engine, row, fence, self.authority.owner().to_string(), registered).await;
             }
             _ => {
+                drop(is_behind);
                 let Self { authority, adapters, .. } = self;
                 attempt::run(Attempt { engine, authority, adapters, row, fence, registered }).await;
             }
@@ -144,7 +153,11 @@ pub(crate) async fn run(workshop: Workshop, tasks: Tasks) {
         match turn(&workshop, &mut waiting, &slots).await {
             Ok(Some(work)) => {
                 quiet.set(false);
-                hand_out(&workshop, &tasks, work);
+                let is_behind = hand_out(&workshop, &tasks, work);
+                if engine.callers().stand_in_line() {
+                    let is_behind = is_behind.map(|told| told.unwrap_or(false));
+                    engine.callers().give_way(engine.clock().as_ref(), is_behind).await;
+                }
             }
             // More is to be read before it is known whether there is anything.
             Ok(None) if waiting.is_unfinished() => quiet.set(false),
@@ -213,7 +226,9 @@ async fn turn(
     }
 }
 
-fn hand_out(workshop: &Workshop, tasks: &Tasks, (work, slot): (Handed, Slot)) {
+fn hand_out(workshop: &Workshop, tasks: &Tasks, (work, slot): (Handed, Slot)) -> oneshot::Receiver<bool> {
     let (doing, further) = (workshop.clone(), tasks.clone());
-    tasks.spawn("attempt", async move { doing.hand_out(work, &further, slot).await });
+    let (tell, is_behind) = oneshot::channel();
+    tasks.spawn("attempt", async move { doing.hand_out(work, &further, slot, tell).await });
+    is_behind
 }

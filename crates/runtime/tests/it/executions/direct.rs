@@ -305,3 +305,51 @@ fn what_nobody_waits_for_is_done_behind() {
     assert_eq!(wait(&world, &node, &direct).status, ExecutionStatus::Succeeded);
     assert_eq!(behind(), before + 2);
 }
+
+/// A store that takes the same time for every call.
+struct Even;
+
+impl FaultPlan for Even {
+    fn fate(&self, _: Call) -> Fate {
+        Fate { before_ms: 4, ..Fate::default() }
+    }
+}
+
+/// How many of 1280 accepted calls have begun when the last of 64 callers was answered, if what nobody waits for waits so long
+/// for a thread.
+fn begun_beside_callers(lag: Duration) -> usize {
+    let functions = Scripted::default();
+    let world = World::with(53, |cluster| {
+        cluster.handlers = Arc::new(functions.clone());
+        cluster.faults = Arc::new(Even);
+        cluster.config.dispatch.in_flight_max = 128;
+    });
+    let node = world.leader();
+    functions.serve(&node);
+    functions.define(&world, "f", |_| async { succeeded("1") });
+    world.cluster.sim.delay_behind(lag);
+    let answered = Arc::new(AtomicU64::new(0));
+    for _ in 0..64 {
+        let (executions, answered) = (node.runtime.executions().clone(), answered.clone());
+        world.cluster.sim.tasks(node.id).spawn("client", async move {
+            let function = executions.resolve(&tenant(), "f", None).await.unwrap();
+            for _ in 0..20 {
+                executions.start(call(function.clone(), false)).await.unwrap();
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
+    world.wait_until("all are answered", || answered.load(Ordering::SeqCst) == 1280);
+    let begun = world.log().iter().filter(|event| event.event_type == "HandlerInvoked").count();
+    world.wait_until("all have run", || {
+        world.log().iter().filter(|event| event.event_type == "RunCompleted").count() == 1280
+    });
+    begun
+}
+
+/// Where the processor is short, callers are answered before what was accepted is run; where it is not, nothing waits for them.
+#[test]
+fn what_nobody_waits_for_gives_way_to_callers() {
+    let (short, soon) = (begun_beside_callers(Duration::from_millis(2)), begun_beside_callers(Duration::ZERO));
+    assert!(short * 2 < soon, "{short} have begun, and {soon} where the processor is not short");
+}
