@@ -2,7 +2,7 @@
 //! compare` installs and builds the peers and starts a Postgres. Everything it starts is a child process on loopback that
 //! ends with it.
 
-mod calm;
+pub(crate) mod calm;
 mod embedded;
 mod figure;
 mod http;
@@ -13,7 +13,7 @@ mod recovery;
 mod replay;
 mod restate;
 pub(crate) mod servo;
-mod subject;
+pub(crate) mod subject;
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ struct Args {
     dir: std::path::PathBuf,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=60.0).contains(&seconds) => Ok(seconds),
         _ => Err("is a number of seconds from 0.1 to 60".to_owned()),

@@ -13,6 +13,7 @@ mod handler;
 mod history;
 mod lists;
 mod machine;
+mod pair;
 mod postgres;
 mod rows;
 mod server;
@@ -65,6 +66,7 @@ fn main() -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     match arguments.split_first() {
         Some((first, rest)) if first == "compare" => return compare::run(rest),
+        Some((first, rest)) if first == "pair" => return pair::run(rest),
         Some((first, rest)) if first == "handler" => return handler::run(rest),
         Some((first, rest)) if first == "together" => return handler::together::run(rest),
         Some((first, rest)) if first == "load" => return compare::load::alone(rest),

@@ -24,6 +24,8 @@ usage: cargo xtask COMMAND
                                               crash and power-cut campaign, on a disk that really syncs
   bench [ARGS]                                measure, on a disk that really syncs
   bench compare [--quick] [--json] [PART]     the same beside Restate and dbos, which it installs and builds
+  bench pair OLD NEW [--rounds N] [WORKLOAD]  the same load on two builds in turn, as ratios with 95 % intervals; each is a
+                                              program, a revision of this repository, or . for what is here
   diff [--sequences N] [-- NEXTEST ARGS]      differential random test of the stores (default 10000)
   fuzz [--seconds N]                          every fuzz target in turn (default 60 s each)
   reference                                   write docs/reference from the commands and the API's description

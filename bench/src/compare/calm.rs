@@ -39,6 +39,16 @@ impl Calm {
         }
     }
 
+    /// For people, in one sentence.
+    pub(crate) fn told(&self) -> String {
+        let most = self.shares.iter().copied().fold(0.0, f64::max);
+        format!(
+            "Other programs used {:.1} % of the processor before a round in the median, {:.1} % at most.",
+            median(&self.shares) * 100.0,
+            most * 100.0
+        )
+    }
+
     pub(crate) fn tell(&self, report: &mut Report) {
         if self.shares.is_empty() {
             return;

@@ -1,7 +1,7 @@
 //! Servo as a subject: `servo dev` on SQLite with `synchronous=FULL`, and handlers on the Rust SDK that it calls.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -13,9 +13,18 @@ use super::process::{Process, free_address};
 use super::subject::{Calls, Kind, Subject};
 
 pub(crate) async fn start(dir: &Path) -> Result<Subject> {
+    start_program(&beside_this()?, dir).await
+}
+
+fn beside_this() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("servo"))
+}
+
+/// With any build of the server; the handlers are always those of this program.
+pub(crate) async fn start_program(program: &Path, dir: &Path) -> Result<Subject> {
     let dir = tempfile::tempdir_in(dir)?;
     let address = free_address()?;
-    let server = server(address, dir.path())?;
+    let server = server_of(program, address, dir.path())?;
     let mut handler = Command::new(std::env::current_exe()?);
     let handler =
         Process::start(handler.arg("handler").arg(format!("http://{address}")), &dir.path().join("handler.log"))?;
@@ -85,7 +94,10 @@ pub(crate) fn wait_send() -> Call {
 
 /// The server, once it says that it is ready.
 pub(super) fn server(address: SocketAddr, dir: &Path) -> Result<Process> {
-    let program = std::env::current_exe()?.with_file_name("servo");
+    server_of(&beside_this()?, address, dir)
+}
+
+fn server_of(program: &Path, address: SocketAddr, dir: &Path) -> Result<Process> {
     let mut command = Command::new(program);
     let scripts = dir.join("scripts");
     std::fs::create_dir_all(&scripts)?;

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: measures on a release build and a disk that really syncs. Arguments go to the benchmark program.
-//! `cargo xtask bench compare` also brings the peers that it measures beside Servo.
+//! `cargo xtask bench compare` also brings the peers that it measures beside Servo, `cargo xtask bench pair` builds of Servo itself.
+
+mod pair;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +22,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         "servo-bench",
     ]))?;
     let mut command = Command::new(workspace::target(&root).join("release/servo-bench"));
+    if args.first().is_some_and(|first| first == "pair") {
+        process::run(Command::new(command.get_program()).args(args).arg("--check"))?;
+        return process::run(command.current_dir(&root).args(pair::with_programs(&root, args)?));
+    }
     if args.first().is_some_and(|first| first == "compare") {
         // A mistake in the arguments is told before minutes are spent on the peers.
         process::run(Command::new(command.get_program()).args(args).arg("--check"))?;
