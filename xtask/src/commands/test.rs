@@ -1,7 +1,10 @@
 //! `cargo xtask test`: everything that must be green before a change is done, from an empty machine to the last test.
 //!
-//! The lane `full` (default) is what CI runs. `fast` leaves out clippy, doc tests and the black-box packages, for the
-//! minute between two edits.
+//! The lane `full` (default) is what CI runs. `fast` leaves out licences, clippy, documentation, the plain build, doc tests
+//! and the black-box packages, for the minute between two edits.
+
+mod deny;
+mod plain;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -46,7 +49,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     phases.run("layers", || layers::run(&[]));
     phases.run("tidy", || tidy::run(&[]));
     if lane == Lane::Full {
+        phases.run("deny", || deny::run(&root));
         phases.run("clippy", || clippy(&root));
+        phases.run("docs", || docs(&root));
+        phases.run("plain build", || plain::run(&root));
     }
     let mut counts = None;
     if let Some(environment) = phases.run("environment", || Environment::start(Durability::Fast)) {
@@ -72,6 +78,13 @@ fn clippy(root: &Path) -> Result<()> {
     let mut command = workspace::cargo_locked(root, "clippy");
     command.args(["--workspace", "--all-targets"]).args(FEATURES);
     process::run(command.args(["--", "--deny", "warnings"]))
+}
+
+/// Links between items, and what rustdoc makes of every comment.
+fn docs(root: &Path) -> Result<()> {
+    let mut command = workspace::cargo_locked(root, "doc");
+    command.args(["--workspace", "--no-deps"]).args(FEATURES).env("RUSTDOCFLAGS", "--deny warnings");
+    process::run(&mut command)
 }
 
 fn nextest(root: &Path, environment: &Environment, lane: Lane, passthrough: &[String]) -> Result<()> {
