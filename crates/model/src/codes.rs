@@ -22,6 +22,7 @@ codes! {
     INVALID_CURSOR, 400, "The paging cursor is not one that this server issued for this query";
     INVALID_PARAMETER, 422, "A parameter has a value that is not allowed";
     PLAN_DIGEST_MISMATCH, 422, "The plan does not have the digest that the request names";
+    ENGINE_UNKNOWN, 422, "The plan names an engine that is not installed here";
     PLAN_SOURCE_NOT_ALLOWED, 422, "The plan's URI is not on the allow-list";
     PLAN_SOURCE_UNAVAILABLE, 502, "The plan could not be read from its URI";
     IDEMPOTENCY_KEY_EXISTS, 409, "An event with this idempotency key is already recorded";

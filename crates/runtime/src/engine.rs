@@ -117,6 +117,8 @@ pub(crate) struct Inner {
     offset: now::Offset,
     admissions: Admissions,
     quotas: Quotas,
+    /// The engine types that plans may name.
+    engines: Vec<String>,
     /// The way of new runs past the backlog.
     direct: Direct,
     broken: Broken,
@@ -155,6 +157,7 @@ impl Engine {
             offset: now::Offset::default(),
             admissions: Admissions::default(),
             quotas: Quotas::default(),
+            engines: Vec::new(),
             direct: Direct::default(),
             broken,
             spans: None,
@@ -167,6 +170,15 @@ impl Engine {
     pub(crate) fn with_spans(mut self, spans: Option<Arc<dyn SpanSink>>) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.spans = spans;
+        }
+        self
+    }
+
+    /// Only before the engine is shared.
+    #[must_use]
+    pub(crate) fn with_engines(mut self, engines: Vec<String>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.engines = engines;
         }
         self
     }

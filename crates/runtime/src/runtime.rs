@@ -75,11 +75,12 @@ impl Runtime {
         let shutdown = Shutdown::default();
         let owner = ids.node_name();
         let authority = Authority::new(&owner).trusting(config.is_sabotaged("no-fence"));
-        let engine =
-            Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single).with_spans(spans);
-        let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
         let adapters: BTreeMap<String, Arc<dyn Adapter>> =
             adapters.into_iter().map(|adapter| (adapter.engine_type().to_owned(), adapter)).collect();
+        let engine = Engine::new(store.clone(), clock, ids.clone(), Arc::new(config), shutdown, single)
+            .with_spans(spans)
+            .with_engines(adapters.keys().cloned().collect());
+        let contract = Contract::new(store, ids).with_wake(engine.wake_handle());
         engine.store_now().await?;
         let executions = Executions::new(engine.clone(), engine.config().place.clone(), types).await?;
         let resign = Shutdown::default();

@@ -79,6 +79,12 @@ impl From<servo_runtime::Error> for ApiError {
                 answer.problem = Box::new(answer.problem.field(&invalid));
                 answer
             }
+            E::EngineUnknown { .. } => {
+                let mut answer = Self::new(code);
+                let invalid = Invalid::new("plan/engineType", error.to_string());
+                answer.problem = Box::new(answer.problem.field(&invalid));
+                answer
+            }
             E::Overloaded { retry_after } => {
                 let mut answer = Self::new(code).detail(error.to_string());
                 let seconds = retry_after.as_millis().div_ceil(1_000).max(1);

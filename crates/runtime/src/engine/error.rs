@@ -20,6 +20,9 @@ pub enum Error {
     RequestMismatch,
     #[error("the plan's digest is {actual}, not {expected}")]
     DigestMismatch { expected: String, actual: String },
+    /// Nothing was recorded: no engine was asked, so there is no reference to record.
+    #[error("no engine `{engine}` is installed here, {}", known_engines(installed))]
+    EngineUnknown { engine: String, installed: Vec<String> },
     #[error("the run changed {0} times while the command was decided")]
     Contention(u32),
     #[error("the runtime is stopping")]
@@ -45,6 +48,7 @@ impl Error {
             Error::Overloaded { .. } => codes::OVERLOADED,
             Error::RequestMismatch => codes::RUN_REQUEST_MISMATCH,
             Error::DigestMismatch { .. } => codes::PLAN_DIGEST_MISMATCH,
+            Error::EngineUnknown { .. } => codes::ENGINE_UNKNOWN,
             Error::Contention(_) => codes::STORE_UNAVAILABLE,
             Error::ShuttingDown => codes::SHUTTING_DOWN,
             Error::Store(store) => match store {
@@ -73,4 +77,8 @@ impl Error {
             },
         }
     }
+}
+
+fn known_engines(installed: &[String]) -> String {
+    if installed.is_empty() { "and no other one either".to_owned() } else { format!("only {}", installed.join(", ")) }
 }

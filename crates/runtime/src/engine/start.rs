@@ -111,10 +111,14 @@ impl Engine {
             ("planRef/planVersion", plan.plan_version == request.plan_ref.plan_version),
             ("planRef/schemaVersion", plan.schema_version == request.plan_ref.schema_version),
         ];
-        match same.into_iter().find(|(_, equal)| !equal) {
-            Some((field, _)) => Err(Invalid::new(field, "differs from the plan's own").into()),
-            None => Ok(plan),
+        if let Some((field, _)) = same.into_iter().find(|(_, equal)| !equal) {
+            return Err(Invalid::new(field, "differs from the plan's own").into());
         }
+        if !self.inner.engines.contains(&plan.engine_type) {
+            let installed = self.inner.engines.clone();
+            return Err(Error::EngineUnknown { engine: plan.engine_type, installed });
+        }
+        Ok(plan)
     }
 
     fn request_key(&self, request: &StartRequest, id: &str) -> Result<Digest, Error> {

@@ -14,8 +14,9 @@ use servo_runtime::Error;
 use servo_runtime::engine::Order;
 use servo_sim::Node;
 use servo_store::Scope;
+use servo_store::runs::RunQuery;
 
-use crate::world::World;
+use crate::world::{World, plan};
 
 /// A report that comes from somewhere, for a hand-over that may be long gone.
 fn report(world: &World, node: &Node, run_id: &RunId, attempt: u32, engine_attempt: u32) -> Result<(), Error> {
@@ -170,11 +171,27 @@ fn a_panic_of_an_adapter_fails_its_step_and_nothing_else() {
 }
 
 #[test]
-fn a_step_without_an_adapter_fails_with_its_name() {
+fn a_plan_whose_engine_no_node_has_is_refused_and_nothing_is_recorded() {
     let world = World::with(6, |cluster| cluster.adapters.clear());
     let node = world.leader();
-    let run_id = world.run(&node, json!([{"stepId": "a", "retry": {"maxAttempts": 3}}]));
-    let snapshot = world.wait_status(&node, &run_id, RunStatus::Failed);
+    let refused = world.start(&node, plan(json!([{"stepId": "a"}]))).unwrap_err();
+    assert!(matches!(&refused, Error::EngineUnknown { engine, installed } if engine == "mock" && installed.is_empty()));
+    assert_eq!(refused.code().code, "ENGINE_UNKNOWN");
+    let store = world.store();
+    let runs = world.block_on(async move { store.list_runs(&Scope::System, &RunQuery::default()).await });
+    assert!(runs.unwrap().is_empty());
+}
+
+#[test]
+fn a_step_whose_engine_went_away_fails_with_its_name() {
+    let mut world = World::new(6);
+    let first = world.leader();
+    let run_id = world.run(&first, json!([{"stepId": "a", "with": {"sleepMs": 20_000}, "retry": {"maxAttempts": 3}}]));
+    world.wait_in_flight(&first, &run_id);
+    world.cluster.kill(&first);
+    world.cluster.adapters.clear();
+    let second = world.leader();
+    let snapshot = world.wait_status(&second, &run_id, RunStatus::Failed);
     let cause = snapshot.root_cause.unwrap();
     assert_eq!((cause.code.as_str(), snapshot.steps.len()), ("ADAPTER_NOT_FOUND", 1));
     assert!(cause.message.contains("`mock`"), "{}", cause.message);

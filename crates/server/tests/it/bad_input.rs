@@ -17,6 +17,11 @@ async fn bodies_that_do_not_fit_name_the_field() {
         request.to_string()
     };
     let planned = |steps: Value| start(steps).to_string();
+    let engine = |name: &str| {
+        let mut plan = plan(one_step());
+        plan["engineType"] = json!(name);
+        json!({"planRef": plan_ref(&plan), "plan": plan}).to_string()
+    };
     let signals = format!("/v1/runs/{run}/signals");
     let terminate = format!("/v1/runs/{run}/terminate");
     let deep = format!("{{\"plan\":{}{}}}", "[".repeat(64), "]".repeat(64));
@@ -47,6 +52,10 @@ async fn bodies_that_do_not_fit_name_the_field() {
             "/plan/steps/0/dependOn",
         ),
         ("/v1/runs", &planned(json!([{"stepId": "a", "dependsOn": ["a"]}])), "SCHEMA_VALIDATION_FAILED", "/plan"),
+        ("/v1/runs", &engine("temporal"), "ENGINE_UNKNOWN", "/plan/engineType"),
+        ("/v1/runs", &engine("native"), "ENGINE_UNKNOWN", "/plan/engineType"),
+        ("/v1/runs", &engine("Mock"), "ENGINE_UNKNOWN", "/plan/engineType"),
+        ("/v1/runs", &engine("function"), "ENGINE_UNKNOWN", "/plan/engineType"),
         (&signals, "{}", "SCHEMA_VALIDATION_FAILED", "/signalId"),
         (&signals, r#"{"signalId":"a b","type":"PAUSE"}"#, "SCHEMA_VALIDATION_FAILED", "/signalId"),
         (&signals, r#"{"signalId":"s","type":"pause"}"#, "SCHEMA_VALIDATION_FAILED", "/type"),
@@ -60,7 +69,7 @@ async fn bodies_that_do_not_fit_name_the_field() {
     ] {
         let answer = server.post_text(path, body).await;
         assert_eq!(answer.json["code"], code, "{path} {body}: {}", answer.text);
-        if code == "SCHEMA_VALIDATION_FAILED" {
+        if ["SCHEMA_VALIDATION_FAILED", "ENGINE_UNKNOWN"].contains(&code) {
             assert_eq!(answer.json["errors"][0]["pointer"], pointer, "{path} {body}: {}", answer.text);
         }
     }
