@@ -95,8 +95,12 @@ pub(crate) fn serverless(config: &ServerlessConfig, runtime: &Runtime, starlark:
     let mut platform = Platform::new(runtime.engine());
     platform.adapters.push(STARLARK.to_owned());
     platform.sources = Arc::new(Sources(starlark.clone()));
-    platform.policy.quotas.max_concurrent_executions = config.max_concurrent_executions;
-    platform.policy.quotas.max_definitions = config.max_definitions;
+    let quotas = &mut platform.policy.quotas;
+    quotas.max_concurrent_executions = config.max_concurrent_executions;
+    quotas.max_definitions = config.max_definitions;
+    quotas.max_memory_per_execution_mb = config.max_memory_per_execution_mb;
+    quotas.max_cpu_per_execution = config.max_cpu_per_execution;
+    quotas.max_execution_duration_seconds = config.max_execution_duration_seconds;
     platform.dead_letter_grace = std::time::Duration::from_secs(config.dead_letter_grace_seconds);
     platform.sync_wait = std::time::Duration::from_secs(config.sync_wait_seconds);
     Serverless::new(executions, platform)

@@ -3,6 +3,7 @@
 
 mod mask;
 mod overlay;
+mod runtime;
 mod telemetry;
 
 use std::collections::BTreeMap;
@@ -161,6 +162,10 @@ pub struct ServerlessConfig {
     pub max_concurrent_executions: u64,
     /// Entrypoints of one tenant.
     pub max_definitions: u64,
+    /// The most that an entrypoint's limits may ask for.
+    pub max_memory_per_execution_mb: u64,
+    pub max_cpu_per_execution: f32,
+    pub max_execution_duration_seconds: u64,
     /// How long a failed run rests, and can be retried, before it is a dead letter.
     pub dead_letter_grace_seconds: u64,
     /// The longest that a synchronous call is kept waiting.
@@ -175,15 +180,42 @@ pub struct ServerlessConfig {
 
 impl Default for ServerlessConfig {
     fn default() -> Self {
+        let quotas = servo_entrypoint::types::TenantQuotas::default();
         Self {
-            max_concurrent_executions: 200,
-            max_definitions: 500,
+            max_concurrent_executions: quotas.max_concurrent_executions,
+            max_definitions: quotas.max_definitions,
+            max_memory_per_execution_mb: quotas.max_memory_per_execution_mb,
+            max_cpu_per_execution: quotas.max_cpu_per_execution,
+            max_execution_duration_seconds: quotas.max_execution_duration_seconds,
             dead_letter_grace_seconds: servo_entrypoint::pin::DEAD_LETTER_GRACE_SECONDS,
             sync_wait_seconds: 900,
             children_max: 64,
             egress_allow_hosts: Vec::new(),
             egress_allow_nets: Vec::new(),
         }
+    }
+}
+
+impl ServerlessConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let shipped = servo_entrypoint::types::TenantQuotas::default();
+        for (key, value, most) in [
+            ("max_memory_per_execution_mb", self.max_memory_per_execution_mb, shipped.max_memory_per_execution_mb),
+            (
+                "max_execution_duration_seconds",
+                self.max_execution_duration_seconds,
+                shipped.max_execution_duration_seconds,
+            ),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(ConfigError::new(format!("serverless.{key}"), format!("is 1 to {most}")));
+            }
+        }
+        // What is no number is refused as well.
+        if !(self.max_cpu_per_execution > 0.0 && self.max_cpu_per_execution <= 1024.0) {
+            return Err(ConfigError::new("serverless.max_cpu_per_execution", "is above 0 and at most 1024"));
+        }
+        Ok(())
     }
 }
 
@@ -357,6 +389,8 @@ impl Config {
                 return Err(ConfigError::new(at("in_flight_max"), "is 1 to 1000000"));
             }
         }
+        self.serverless.check()?;
+        runtime::check(&self.runtime)?;
         self.telemetry.check()?;
         self.plan_sources()?;
         Ok(())

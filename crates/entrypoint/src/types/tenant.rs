@@ -64,9 +64,11 @@ impl Default for TenantQuotas {
             max_schedules: 50,
             max_triggers: 100,
             max_execution_history_mb: 10_240,
-            max_memory_per_execution_mb: 512,
+            // The largest that an adapter's limits allow: a platform that wants less says so.
+            max_memory_per_execution_mb: 10_240,
             max_cpu_per_execution: 2.0,
-            max_execution_duration_seconds: 86_400,
+            // 366 days.
+            max_execution_duration_seconds: 31_622_400,
         }
     }
 }

