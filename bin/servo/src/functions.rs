@@ -134,6 +134,11 @@ pub(crate) struct Host(pub(crate) Arc<LambdaHandlers>);
 
 #[async_trait]
 impl FunctionHost for Host {
+    fn unreachable(&self, spec: &FunctionSpec) -> Option<&'static str> {
+        (spec.reach == Reach::InProcess)
+            .then_some("this server has no functions inside; use `push` or `pull`, or embed the engine in your program")
+    }
+
     async fn worker_address(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String> {
         if spec.reach != Reach::Pull {
             return None;

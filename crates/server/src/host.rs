@@ -6,6 +6,11 @@ use servo_model::{FunctionName, RunId, TenantId};
 
 #[async_trait]
 pub trait FunctionHost: Send + Sync {
+    /// Why a function that is reached in this way cannot run here, if it cannot.
+    fn unreachable(&self, _spec: &FunctionSpec) -> Option<&'static str> {
+        None
+    }
+
     /// The address where workers of the function ask for work, if that is how it is reached; opened if it is not yet.
     async fn worker_address(&self, tenant: &TenantId, name: &FunctionName, spec: &FunctionSpec) -> Option<String>;
 

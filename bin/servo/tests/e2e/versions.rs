@@ -67,3 +67,20 @@ async fn a_run_waits_for_a_worker_of_its_version() {
         call = http.get(format!("{}/next", addresses[1])).send() => panic!("a call of another version: {call:?}"),
     }
 }
+
+/// A server that has no functions inside says so when one is registered, not when it is called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_inside_a_server_that_has_none_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servo = Servo::dev(folder.path(), &[]).expect("it starts");
+    let _cryptography = Api::new();
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let url = format!("{}/v1/functions/f", servo.url);
+    let put = http.put(&url).json(&json!({"reach": {"kind": "inProcess"}})).send().await.expect("an answer");
+    assert_eq!(put.status(), 422);
+    let problem: Value = put.json().await.expect("JSON");
+    assert_eq!(problem["errors"][0]["pointer"], "/reach/kind", "{problem}");
+    assert!(problem["errors"][0]["detail"].as_str().is_some_and(|detail| detail.contains("embed")), "{problem}");
+    assert_eq!(http.get(&url).send().await.expect("an answer").status(), 404, "nothing was registered");
+    servo.kill();
+}

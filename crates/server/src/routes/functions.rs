@@ -61,6 +61,9 @@ pub(crate) async fn register(
     Json(spec): Json<FunctionSpec>,
 ) -> Answer<Body<FunctionItem>> {
     spec.check()?;
+    if let Some(reason) = app.host.unreachable(&spec) {
+        return Err(Invalid::new("reach/kind", reason).into());
+    }
     let document = serde_json::to_string(&spec).map_err(|error| Invalid::new("", error.to_string()))?;
     let stored = app.runtime.engine().store().put_function(&principal.tenant, &name, &document).await?;
     principal.audit.object(&format!("{name}:{}", stored.version));
