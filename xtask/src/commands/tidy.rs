@@ -3,6 +3,7 @@
 //! It reads the files that git tracks or would track, so build output and local data are never looked at.
 
 mod codes;
+mod ledger;
 mod rust;
 mod spec;
 mod words;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         problems.extend(spec::check(file));
     }
     problems.extend(codes::check(&files));
+    problems.extend(ledger::check(&files));
     for problem in &problems {
         println!("{problem}");
     }

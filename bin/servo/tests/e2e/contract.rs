@@ -21,7 +21,7 @@ fn snapshot(folder: &Path, at: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// RT-010, RT-011, RT-014: with the clock at the example's time its snapshot comes out exactly; an hour later it is stale.
+/// RT-010, RT-014: with the clock at the example's time its snapshot comes out exactly; an hour later it is stale.
 #[test]
 fn the_published_example_comes_out_exactly() {
     let folder = tempfile::tempdir().expect("a folder");

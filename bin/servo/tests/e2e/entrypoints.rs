@@ -145,7 +145,7 @@ def main(ctx, input):
     return {"reservation": held.reservation, "by": approved.by}
 "#;
 
-/// SR-226, SR-227, SR-232: a workflow goes on after kill -9 of its server, and does nothing twice.
+/// SR-226, SR-232: a workflow goes on after kill -9 of its server, and does nothing twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_workflow_survives_the_death_of_its_server() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -270,7 +270,7 @@ fn limits_belong_to_the_adapter() {
     assert_eq!(limits(TEMPORAL), json!({"timeout_seconds": 30, "max_concurrent": 100}));
 }
 
-/// SR-089, SR-304, SR-320: the adapter is there, and the tenant may use it.
+/// SR-089: the adapter is there, and the tenant may use it.
 #[test]
 fn the_adapter_is_registered_and_allowed() {
     let mut world = World::new();
@@ -291,7 +291,7 @@ fn the_adapter_is_registered_and_allowed() {
     }
 }
 
-/// SR-309, SR-321: the tenant's defaults come before those of the schema, and stay inside adapter and quota.
+/// The tenant's defaults come before those of the schema, and stay inside adapter and quota.
 #[test]
 fn tenant_defaults_outrank_the_schema() {
     let mut world = World::new();
@@ -475,7 +475,7 @@ fn handlers_can_do_their_work() {
     assert_eq!(world.faults(&cancel).len(), 2);
 }
 
-/// SR-019, SR-020: schemas are valid ones and refer to what is registered.
+/// SR-019: schemas are valid ones and refer to what is registered.
 #[test]
 fn schemas_of_params_and_returns_compile() {
     let mut world = World::new();

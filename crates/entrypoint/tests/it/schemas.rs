@@ -214,7 +214,7 @@ fn a_minute_has_whole_requests() {
     assert_eq!(schema["properties"]["max_requests_per_minute"]["default"], 0);
 }
 
-/// SR-255, SR-278, SR-303: ids of the right family, by `x-gts-ref`.
+/// Ids of the right family, by `x-gts-ref`.
 #[test]
 fn references_are_of_a_family() {
     let mut schedule = example("schedule");

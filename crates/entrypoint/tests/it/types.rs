@@ -289,7 +289,7 @@ fn compensation_contexts_match_their_schema() {
     assert!(is_valid(id, &value) && value.get("failed_step_error").is_none());
 }
 
-/// SR-318, SR-320, SR-501: policies; what is left out is the platform's.
+/// SR-501: policies; what is left out is the platform's.
 #[test]
 fn policies_match_their_schema() {
     let policy = example("tenant_policy");
@@ -311,7 +311,7 @@ fn policies_match_their_schema() {
     assert!(allows(None) && allows(Some(vec!["b", "a"])) && !allows(Some(vec![])) && !allows(Some(vec!["b"])));
 }
 
-/// SR-482, SR-484, SR-487, SR-488, SR-502: usage and its shares.
+/// SR-502: usage and its shares.
 #[test]
 fn usage_is_a_share_of_the_quotas() {
     let document = example("usage");

@@ -39,7 +39,7 @@ fn logical_attempts_count_retries() {
     assert_eq!(past, [1, 2]);
 }
 
-/// ES-030, ES-031: a take-over is no retry.
+/// ES-030: a take-over is no retry.
 #[test]
 fn a_take_over_counts_engine_attempts_only() {
     let world = given_world("a*2", "new; start a; take a; take a");
@@ -47,7 +47,7 @@ fn a_take_over_counts_engine_attempts_only() {
     assert_eq!((attempt.logical_attempt_id, attempt.engine_attempt_id), (1, Some(3)));
 }
 
-/// ES-031: a plan with two tries has two logical attempts, however often each was handed out; the next one starts
+/// A plan with two tries has two logical attempts, however often each was handed out; the next one starts
 /// counting hand-overs anew.
 #[test]
 fn engine_attempts_do_not_use_up_retries() {

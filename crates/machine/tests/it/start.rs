@@ -98,7 +98,7 @@ fn a_run_whose_steps_were_all_skipped_ends_when_it_begins() {
     );
 }
 
-/// ES-105: the plan's engine stands in `RunStarted`, with a reference in that engine's own scheme.
+/// The plan's engine stands in `RunStarted`, with a reference in that engine's own scheme.
 #[test]
 fn the_engine_says_its_name() {
     for engine in ["native", "temporal", "conductor", "mock"] {

@@ -84,7 +84,7 @@ fn a_report_becomes_an_error() {
     assert!(error.check().is_ok(), "a long message is cut, not refused");
 }
 
-/// ES-060: a plan names secrets; one with a value is refused wherever it comes in.
+/// A plan names secrets; one with a value is refused wherever it comes in.
 #[test]
 fn a_plan_with_a_secret_value_is_refused() {
     let plan = |secret: Value| {

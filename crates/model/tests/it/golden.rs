@@ -1,4 +1,4 @@
-//! ES-110: logs that were written by released versions fold to what they folded to then.
+//! Logs that were written by released versions fold to what they folded to then.
 //!
 //! Each `tests/golden/<format>/<name>.jsonl` holds public documents, one per line; beside it stands the snapshot.
 
@@ -63,7 +63,6 @@ fn beside(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// ES-110
 #[test]
 fn golden_logs_fold_to_their_snapshots() {
     for golden in golden() {

@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// SR-538, S16: a flood of requests without credentials becomes a few entries, and each request is counted.
+    /// S16: a flood of requests without credentials becomes a few entries, and each request is counted.
     #[test]
     fn a_flood_is_counted() {
         let throttle = Throttle::default();
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(flood.count, 1_000 - DENIED.each);
     }
 
-    /// SR-538: mistakes use up nothing that a denial needs, and replace none that was counted.
+    /// Mistakes use up nothing that a denial needs, and replace none that was counted.
     #[test]
     fn failures_hide_no_denial() {
         let throttle = Throttle::default();

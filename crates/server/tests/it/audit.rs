@@ -242,7 +242,7 @@ async fn a_tenant_sees_what_others_did_with_its_keys() {
     assert_eq!(seen.json["items"][0]["actor"], "globex-platform-admin", "{}", seen.text);
 }
 
-/// SR-538, S16: requests without credentials are counted, one by one or together, and fill nothing.
+/// S16: requests without credentials are counted, one by one or together, and fill nothing.
 #[tokio::test]
 async fn strangers_are_counted() {
     let server = server().await;
@@ -268,7 +268,7 @@ async fn strangers_are_counted() {
     }
 }
 
-/// SR-538: whoever makes harmless mistakes first, and one more after, hides nothing behind them.
+/// Whoever makes harmless mistakes first, and one more after, hides nothing behind them.
 #[tokio::test]
 async fn mistakes_hide_no_denial() {
     let server = server().await;

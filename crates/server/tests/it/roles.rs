@@ -193,7 +193,7 @@ async fn against_the_table(server: &Server) -> Vec<String> {
     findings
 }
 
-/// SR-525, SR-526, SR-528, SR-538, S2
+/// SR-525, SR-526, SR-528, S2
 #[tokio::test]
 async fn every_route_asks_for_its_role() {
     let server = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;
@@ -237,7 +237,7 @@ async fn against_the_table_of_lambda(server: &Server) -> (Vec<String>, Vec<(Stri
     (findings, denied)
 }
 
-/// SR-525, SR-526, SR-538, S2: and each refusal is on record.
+/// SR-525, SR-526, S2: and each refusal is on record.
 #[tokio::test]
 async fn every_route_of_lambda_asks_for_its_role() {
     let server = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;

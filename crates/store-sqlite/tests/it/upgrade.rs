@@ -82,7 +82,7 @@ fn downgrade(from: &Path, to: &Path) {
     .unwrap();
 }
 
-// ES-110: the log of an earlier schema is read as it was written, and goes on.
+// The log of an earlier schema is read as it was written, and goes on.
 #[test]
 fn a_store_without_run_numbers_becomes_one_with_them() {
     let (new, old) = (folder(), folder());

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::handlers::Pushed;
 use crate::support::browser::Browser;
 
-/// DX-096: an execution of a function is in the console like any other run, and a callback is answered there.
+/// An execution of a function is in the console like any other run, and a callback is answered there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_callback_is_approved_in_the_console() {
     let pushed = Pushed::start().await;

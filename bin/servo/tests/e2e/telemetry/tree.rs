@@ -126,7 +126,7 @@ async fn a_request_and_all_that_it_leads_to_are_one_tree() {
     assert!(world.servo.stop().success());
 }
 
-/// ES-060: a secret that comes with a request, passes through two runs and comes back in a result and in an error is in no byte
+/// A secret that comes with a request, passes through two runs and comes back in a result and in an error is in no byte
 /// that is exported. The names beside it are, so they were looked for at the right place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_secret_is_in_any_exported_byte() {

@@ -11,7 +11,7 @@ use crate::world::World;
 /// The example of the contract.
 const EXAMPLE: &str = include_str!("../../../../../spec/vectors/runtime_snapshot.json");
 
-/// RT-008, RT-011
+/// RT-008
 #[test]
 fn the_example_comes_out_exactly_and_goes_stale_with_its_lease() {
     let world = World::new(1);
@@ -36,7 +36,7 @@ fn the_example_comes_out_exactly_and_goes_stale_with_its_lease() {
     assert_eq!(snapshot.readiness.reasons, ["the authority is stale: the lease expired at 2026-03-19T02:00:00Z"]);
 }
 
-/// RT-011, RT-012
+/// RT-012
 #[test]
 fn readiness_follows_the_authority_of_the_running_system() {
     let world = World::new(2);

@@ -15,7 +15,7 @@ use super::compensation::order;
 use super::support::{Bed, FUNCTION, WORKFLOW, awaits, definition, me, request};
 use crate::executions::handler::{Invocation, history, kinds, pending, step, succeeded, tenant};
 
-/// DX-096: an execution of a durable function is an invocation of the entrypoint that refers to it. Status, result and what
+/// An execution of a durable function is an invocation of the entrypoint that refers to it. Status, result and what
 /// happened are in the invocation API as for any other run, and the durable API tells the same of the same run.
 #[test]
 fn an_execution_is_an_invocation() {

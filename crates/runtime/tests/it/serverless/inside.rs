@@ -105,7 +105,7 @@ impl AccessControl for ForBob {
     }
 }
 
-/// SR-015: what is shared with somebody is there for its runs as well.
+/// What is shared with somebody is there for its runs as well.
 #[test]
 fn a_grant_reaches_into_a_run() {
     let bed = Bed::with(102, |platform| platform.access = Arc::new(ForBob));
@@ -134,7 +134,7 @@ fn a_grant_reaches_into_a_run() {
     }
 }
 
-/// SR-015: a shared workflow is undone by what its owner keeps, also for somebody who was given the workflow alone.
+/// A shared workflow is undone by what its owner keeps, also for somebody who was given the workflow alone.
 #[test]
 fn a_shared_workflow_is_undone_by_its_owners_handler() {
     struct Workflows;

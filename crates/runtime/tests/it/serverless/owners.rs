@@ -247,7 +247,7 @@ impl AccessControl for Grants {
     }
 }
 
-/// SR-015: what is private is shared by the access control alone, which is asked with every request and never for another
+/// What is private is shared by the access control alone, which is asked with every request and never for another
 /// tenant.
 #[test]
 fn an_access_control_shares_what_an_owner_keeps() {

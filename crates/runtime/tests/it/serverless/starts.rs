@@ -248,7 +248,7 @@ fn windows() -> Types {
     Types::with_more(std::sync::Arc::new(move |id: &str| (id == WINDOW).then(|| schema.clone())))
 }
 
-/// SR-063, SR-079: a limiter without a word about its configuration still gets one that its type allows, and one whose type nobody
+/// SR-079: a limiter without a word about its configuration still gets one that its type allows, and one whose type nobody
 /// registered gets none.
 #[test]
 fn an_operators_limiter_has_a_type() {
@@ -268,7 +268,7 @@ fn an_operators_limiter_has_a_type() {
     assert_eq!(at(&untyped, json!({"max_requests_per_window": 1})), "$.traits.rate_limit.strategy");
 }
 
-/// SR-063, SR-064: an operator's own limiter decides, on the configuration as it was registered.
+/// SR-064: an operator's own limiter decides, on the configuration as it was registered.
 #[test]
 fn an_operators_limiter_is_asked() {
     let strategy = WINDOW;

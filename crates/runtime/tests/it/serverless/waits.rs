@@ -48,9 +48,9 @@ fn waiting_takes_none_of_the_timeout() {
     assert_eq!(ended.error.unwrap().category, RuntimeErrorCategory::Timeout);
 }
 
-/// SR-151, SR-233: an event resumes the run that waits for it, once, and no other run that waits for one of the same name.
+/// SR-151: a signal that is named as an event resumes the run that it is sent to, once, and no other run that waits for one of the same name.
 #[test]
-fn an_event_resumes_exactly_the_run_that_waits_for_it() {
+fn a_wait_for_an_event_ends_by_a_signal_to_its_run() {
     let bed = Bed::new(122);
     let address = bed.workflow("order", waits_for_payment);
     let begin = || bed.start(&address, json!({})).unwrap().record.invocation_id;
