@@ -85,8 +85,8 @@ async fn folder(data_dir: &Path, checks: &mut Vec<Check>) {
     }
     let restore = "restore the last backup into an empty folder; keep this one";
     checks.push(match store.integrity().await {
-        Ok(found) if found.is_empty() => Check::ok("integrity", "the database found nothing wrong"),
-        Ok(found) => Check::fail("integrity", found.join("; "), restore),
+        Ok(found) if found.problems.is_empty() => Check::ok("integrity", "the database found nothing wrong"),
+        Ok(found) => Check::fail("integrity", found.problems.join("; "), restore),
         Err(error) => Check::fail("integrity", error.to_string(), restore),
     });
     checks.push(match verify(&store, |_| {}).await {

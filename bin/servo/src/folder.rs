@@ -9,7 +9,7 @@ use servo_cli::{Failure, Out, RuntimeAction, StoreAction, exit};
 use servo_model::Timestamp;
 use servo_runtime::verify::verify;
 use servo_runtime::{Contract, Ids};
-use servo_store::{AdminStore as _, LogStore as _, Position, Store};
+use servo_store::{AdminStore as _, Integrity, LogStore as _, Position, Store};
 use servo_wire::v1::{Executed, Finding, Retired, RuntimeEventPage, StoreInfo, VerifyReport};
 
 use crate::stores;
@@ -69,7 +69,7 @@ pub(crate) async fn store(data_dir: &Path, action: StoreAction, out: &Out) -> Re
         }
         StoreAction::Backup(args) => backup(&store, &args, out).await?,
         StoreAction::Verify => {
-            let integrity = store.integrity().await.map_err(refused)?;
+            let Integrity { problems: integrity, without_checksum } = store.integrity().await.map_err(refused)?;
             let report = verify(&store, |runs| out.note(&format!("{runs} runs"))).await.map_err(refused)?;
             let finding =
                 |found: servo_runtime::verify::Finding| Finding { run_id: found.run_id, problem: found.problem };
@@ -77,7 +77,8 @@ pub(crate) async fn store(data_dir: &Path, action: StoreAction, out: &Out) -> Re
             if !findings.is_empty() || !integrity.is_empty() {
                 code = exit::ERROR;
             }
-            out.print(&VerifyReport { runs: report.runs, events: report.events, findings, integrity })?;
+            let (runs, events) = (report.runs, report.events);
+            out.print(&VerifyReport { runs, events, findings, integrity, without_checksum })?;
         }
         StoreAction::Retention { older_than } => {
             let now = store.now().await.map_err(refused)?;

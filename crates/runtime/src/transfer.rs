@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use servo_canon::Digest;
 use servo_machine::Command;
-use servo_model::event::{EventBody, RunCancelled, idempotency_key};
+use servo_model::event::{self, EventBody, RunCancelled, idempotency_key};
 use servo_model::invocation::InvocationStatus;
 use servo_model::{Event, Invalid, RunId, RunState, RunStatus, TenantId};
 use servo_store::log::{QueueChange, TimerChange};
@@ -144,6 +144,7 @@ impl Engine {
 fn stored_event(event: &Event, tenant: &TenantId) -> StoredEvent {
     StoredEvent {
         position: Position::START,
+        format: event::FORMAT,
         run_id: event.run_id.clone(),
         tenant: tenant.clone(),
         run_seq: event.run_seq,

@@ -163,7 +163,7 @@ async fn transact(
         return Ok(answers);
     }
     let mut pipeline = Pipeline::new();
-    writes.send(&mut pipeline, world.now).map_err(Stop::Error)?;
+    writes.send(&mut pipeline, world.now, core.seals).map_err(Stop::Error)?;
     let commit = pipeline.plain("COMMIT");
     crashpoint!("postgres.append.before_commit");
     match connection.send(pipeline).await {

@@ -33,7 +33,7 @@ pub struct Config {
     /// (the reader of the log goes by id alone), `unnamed-tenant` (queries leave it to row security to keep tenants
     /// apart), `no-tenancy` (nothing keeps them apart), `no-fence` (an authority that has passed on may still write),
     /// `asynchronous-commit` (commits are answered before they are on disk), `ack-before-commit` (appends are answered before
-    /// they are written at all). Other names are other crates' variants and change nothing here.
+    /// they are written at all), `no-checksums` (events are written without a checksum). Other names are other crates' variants and change nothing here.
     pub sabotage: Option<String>,
 }
 

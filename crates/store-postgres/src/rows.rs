@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
-use servo_model::event::EventBody;
+use servo_model::event::{EventBody, FORMAT};
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{EventId, RunId, RunStatus, StepId, TenantId, Timestamp};
 use servo_store::dispatch::DispatchStep;
@@ -112,7 +112,8 @@ macro_rules! event_page {
     ($from:expr, $order:literal, $bytes:literal) => {
         concat!(
             "SELECT e.store_epoch, e.xid, e.id, e.run_id, e.tenant_id, e.run_seq, e.event_id, e.event_type,
-                e.idempotency_key, e.emitted_at, e.emitted_by, e.occurred_at, e.blob_digest,
+                e.idempotency_key, e.emitted_at, e.emitted_by, e.occurred_at, e.blob_digest, e.format,
+                e.checksum,
                 CASE WHEN e.blob_digest IS NULL THEN e.payload
                     ELSE (SELECT b.payload FROM blobs b WHERE b.run_id = e.run_id AND b.run_seq = e.run_seq)
                 END AS payload
@@ -133,16 +134,36 @@ macro_rules! event_page {
 }
 pub(crate) use event_page;
 
+/// As the events that this program writes.
+pub(crate) const FORMAT_WRITTEN: i32 = FORMAT.cast_signed();
+
+/// Compared with its checksum.
 pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
+    let (event, checksum) = event_and_checksum(row).map_err(|error| match error {
+        Error::Corrupt { detail } => {
+            let (run_id, run_seq) = (row.try_get("run_id").unwrap_or("?"), row.try_get("run_seq").unwrap_or(0_i64));
+            corrupt(&format!("event {run_seq} of run {run_id}: {detail}"))
+        }
+        error => error,
+    })?;
+    event.check(checksum)?;
+    Ok(event)
+}
+
+/// One of before has no checksum, and where its payload is large a digest.
+fn event_and_checksum(row: &Row) -> Result<(StoredEvent, Option<i64>)> {
     let payload: Option<String> = get(row, "payload")?;
+    let checksum: Option<i64> = get(row, "checksum")?;
     let payload = payload.ok_or_else(|| corrupt("a payload is missing"))?;
-    if let Some(expected) = get::<Option<&[u8]>>(row, "blob_digest")?
+    if checksum.is_none()
+        && let Some(expected) = get::<Option<&[u8]>>(row, "blob_digest")?
         && digest(expected)? != Digest::of(payload.as_bytes())
     {
         return Err(corrupt("a payload does not have its digest"));
     }
-    Ok(StoredEvent {
+    let event = StoredEvent {
         position: event_position(row)?,
+        format: u32::try_from(get::<i32>(row, "format")?).map_err(|_| corrupt("a format is negative"))?,
         run_id: run_id(row, "run_id")?,
         tenant: tenant(row)?,
         run_seq: number(row, "run_seq")?,
@@ -153,7 +174,8 @@ pub(crate) fn event(row: &Row) -> Result<StoredEvent> {
         emitted_by: get::<&str>(row, "emitted_by")?.into(),
         occurred_at: optional_time(row, "occurred_at")?,
         payload,
-    })
+    };
+    Ok((event, checksum))
 }
 
 pub(crate) fn run(row: &Row) -> Result<RunRow> {

@@ -36,6 +36,8 @@ pub(crate) struct Core {
     names_tenants: bool,
     /// False by sabotage: an authority that has passed on may still write.
     fences: bool,
+    /// False by sabotage: events are written without a checksum.
+    pub(crate) seals: bool,
     /// Sabotage: appends are answered before they are written.
     pub(crate) answers_early: bool,
     is_closed: AtomicBool,
@@ -53,6 +55,7 @@ impl PostgresStore {
             reads_naively: config.is_sabotaged("naive-outbox"),
             names_tenants: !config.is_sabotaged("unnamed-tenant") && !config.is_sabotaged("no-tenancy"),
             fences: !config.is_sabotaged("no-fence"),
+            seals: !config.is_sabotaged("no-checksums"),
             answers_early: config.is_sabotaged("ack-before-commit"),
             is_closed: AtomicBool::new(false),
         });

@@ -12,6 +12,7 @@ use crate::ahead::{Ahead, DispatchAhead, RunAhead};
 use crate::codec::int;
 use crate::error::Fault;
 use crate::sabotage::Sabotage;
+use crate::sql::events::Packing;
 use crate::sql::{audit, dispatch, events, lease, lines, log, queue, relay, runs, timer};
 
 /// Events and bytes of one pack, so that reading a few events of a long run does not mean reading much more.
@@ -75,26 +76,26 @@ fn apply_events(
         for events in run.events.chunk_by(|a, b| !is_alone(a) && !is_alone(b)) {
             if events.first().is_some_and(is_alone) {
                 let event = &events[0];
-                log::insert(conn, number, event, event.tenant.as_str(), Some(event.position.id))?;
+                log::insert(conn, number, event, sabotage)?;
             } else {
-                insert_packs(conn, number, events, flush_end)?;
+                insert_packs(conn, Packing { number, flush_end, sabotage }, events)?;
             }
         }
     }
     log::set_last_position(conn, flush_end)
 }
 
-fn insert_packs(conn: &Connection, number: i64, events: &[Arc<StoredEvent>], flush_end: i64) -> Result<(), Fault> {
+fn insert_packs(conn: &Connection, packing: Packing, events: &[Arc<StoredEvent>]) -> Result<(), Fault> {
     let (mut start, mut bytes) = (0, 0);
     for (place, event) in events.iter().enumerate() {
         let is_full = place - start >= PACK_EVENTS_MAX || bytes + event.payload.len() > PACK_BYTES_MAX;
         if is_full && place > start {
-            events::insert_pack(conn, number, &events[start..place], flush_end)?;
+            events::insert_pack(conn, packing, &events[start..place])?;
             (start, bytes) = (place, 0);
         }
         bytes += event.payload.len();
     }
-    events::insert_pack(conn, number, &events[start..], flush_end)
+    events::insert_pack(conn, packing, &events[start..])
 }
 
 fn apply_rest(conn: &Connection, run_id: &RunId, run: &RunAhead, limits: &Limits) -> Result<(), Fault> {

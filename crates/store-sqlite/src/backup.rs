@@ -59,7 +59,7 @@ fn check(source: &Connection) -> std::result::Result<(), Fault> {
     if !is_store {
         return Err(corrupt("the file has no store in it").into());
     }
-    match admin::integrity(source)?.first() {
+    match admin::integrity(source)?.problems.first() {
         None => Ok(()),
         Some(problem) => Err(corrupt(problem.clone()).into()),
     }

@@ -75,6 +75,11 @@ pub(crate) fn position(row: &Row<'_>, index: usize) -> Result<Position, Fault> {
     Ok(Position { store_epoch: count32(row, index)?, transaction: count(row, index + 1)?, id: count(row, index + 2)? })
 }
 
+/// A text that is of use only if it is one: nothing in place of bytes that are none.
+pub(crate) fn text_or_none(row: &Row<'_>, index: usize) -> Result<String, Fault> {
+    Ok(row.get_ref(index)?.as_str().map(str::to_owned).unwrap_or_default())
+}
+
 fn damaged(index: usize, problem: &str) -> Fault {
     Fault::Refused(corrupt(format!("column {index} of a row {problem}")))
 }

@@ -6,7 +6,9 @@
 //! count         varint, of the events that follow
 //! per event:
 //!   position    varint, the distance from the event before
-//!   flags       one byte: 1 = emitted by the same as the event before, 2 = has the time at which it occurred
+//!   flags       one byte: 1 = emitted by the same as the event before, 2 = has the time at which it occurred,
+//!               4 = has another format than the event before (the first: than format 1)
+//!   format      varint, if flagged
 //!   event id    16 bytes
 //!   key         32 bytes
 //!   emitted at  varint with sign, milliseconds from the event before
@@ -16,8 +18,9 @@
 //!   payload     varint length, text
 //! ```
 //!
-//! Nothing of this is read before its length is checked, and nothing is allocated that the bytes do not hold. There is no
-//! checksum: a damaged value gives an error or other events.
+//! Nothing of this is read before its length is checked, and nothing is allocated that the bytes do not hold. The checksum is
+//! not among these bytes but in a column beside them, together with that of the other columns (`Row`): without it a
+//! damaged value gives an error or other events.
 
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -33,6 +36,8 @@ use crate::error::{Fault, corrupt};
 const VERSION: u8 = 1;
 const SAME_EMITTER: u8 = 1;
 const OCCURRED: u8 = 2;
+const OTHER_FORMAT: u8 = 4;
+const FIRST_FORMAT: u32 = 1;
 /// Bytes of an event whose texts are empty.
 const EVENT_BYTES_MIN: usize = 53;
 /// Bytes of an event besides its texts, at most. Only a reservation.
@@ -47,6 +52,44 @@ impl From<Damage> for Fault {
     }
 }
 
+/// What a pack's row says, with the events: all that its checksum is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) last_position: u64,
+    pub(crate) flush_end: u64,
+    pub(crate) first_position: u64,
+    pub(crate) run_number: i64,
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) run_id: &'a [u8],
+    pub(crate) tenant: &'a [u8],
+    pub(crate) events: &'a [u8],
+}
+
+impl Row<'_> {
+    pub(crate) fn checksum(&self) -> i64 {
+        let texts = [self.run_id, self.tenant, self.events];
+        let [run_id, tenant, events] = texts.map(|text| text.len() as u64);
+        let numbers = [
+            self.last_position,
+            self.flush_end,
+            self.first_position,
+            self.run_number.cast_unsigned(),
+            self.first_seq,
+            self.last_seq,
+            run_id,
+            tenant,
+            events,
+        ];
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(numbers.map(u64::to_le_bytes).as_flattened());
+        for text in texts {
+            hasher.update(text);
+        }
+        i64::from(hasher.finalize())
+    }
+}
+
 /// Encodes events of one run with consecutive sequences and growing positions.
 pub(crate) fn encode<E: Borrow<StoredEvent>>(events: &[E]) -> Vec<u8> {
     let size =
@@ -54,13 +97,20 @@ pub(crate) fn encode<E: Borrow<StoredEvent>>(events: &[E]) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + events.iter().map(|event| size(event.borrow())).sum::<usize>());
     out.push(VERSION);
     out.put_number(events.len() as u64);
-    let (mut position, mut emitted_at, mut emitted_by) = (0, 0, None);
+    let (mut position, mut emitted_at, mut emitted_by, mut format) = (0, 0, None, FIRST_FORMAT);
     for event in events {
         let event = event.borrow();
         let same = emitted_by == Some(event.emitted_by.as_ref());
         let at = event.emitted_at.as_millis();
         out.put_number(event.position.id.wrapping_sub(position));
-        out.push(if same { SAME_EMITTER } else { 0 } | if event.occurred_at.is_some() { OCCURRED } else { 0 });
+        let other_format = event.format != format;
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        out.push(
+            flag(same, SAME_EMITTER) | flag(event.occurred_at.is_some(), OCCURRED) | flag(other_format, OTHER_FORMAT),
+        );
+        if other_format {
+            out.put_number(u64::from(event.format));
+        }
         out.extend_from_slice(event.event_id.as_bytes());
         out.extend_from_slice(event.idempotency_key.as_bytes());
         out.put_signed(at - emitted_at);
@@ -72,7 +122,8 @@ pub(crate) fn encode<E: Borrow<StoredEvent>>(events: &[E]) -> Vec<u8> {
             out.put_text(&event.emitted_by);
         }
         out.put_text(&event.payload);
-        (position, emitted_at, emitted_by) = (event.position.id, at, Some(event.emitted_by.as_ref()));
+        (position, emitted_at, emitted_by, format) =
+            (event.position.id, at, Some(event.emitted_by.as_ref()), event.format);
     }
     out
 }
@@ -108,6 +159,7 @@ pub(crate) struct Cursor {
     position: u64,
     emitted_at: i64,
     emitted_by: Range<usize>,
+    format: u32,
 }
 
 /// An event where it lies. Its texts are not checked yet, so that passing over it costs little.
@@ -115,6 +167,7 @@ pub(crate) struct Cursor {
 pub(crate) struct Entry<'b> {
     pub(crate) run_seq: u64,
     pub(crate) position: u64,
+    format: u32,
     event_id: &'b [u8; 16],
     key: &'b [u8; 32],
     emitted_at: i64,
@@ -136,7 +189,15 @@ impl Cursor {
         if left == 0 {
             return Err(Damage("has no events"));
         }
-        Ok(Self { at: from.place(), left, seq: first_seq, position: 0, emitted_at: 0, emitted_by: 0..0 })
+        Ok(Self {
+            at: from.place(),
+            left,
+            seq: first_seq,
+            position: 0,
+            emitted_at: 0,
+            emitted_by: 0..0,
+            format: FIRST_FORMAT,
+        })
     }
 
     /// How many events are left to read.
@@ -181,9 +242,10 @@ impl Cursor {
         let mut from = Take::at(bytes, self.at);
         let position = self.take_position(&mut from)?;
         let flags = from.byte()?;
-        if flags & !(SAME_EMITTER | OCCURRED) != 0 {
+        if flags & !(SAME_EMITTER | OCCURRED | OTHER_FORMAT) != 0 {
             return Err(Damage("has an event of a kind that this program does not know"));
         }
+        let format = if flags & OTHER_FORMAT != 0 { from.number_u32()? } else { self.format };
         let (event_id, key) = (from.array()?, from.array()?);
         let emitted_at = from.millis_from(self.emitted_at)?;
         let occurred_at = if flags & OCCURRED != 0 { Some(from.millis_from(emitted_at)?) } else { None };
@@ -198,8 +260,20 @@ impl Cursor {
         let payload = from.bytes()?;
         let run_seq = self.seq;
         let seq = run_seq.checked_add(1).ok_or(Damage("has a sequence that is too large"))?;
-        *self = Self { at: from.place(), left, seq, position, emitted_at, emitted_by: emitter };
-        Ok(Some(Entry { run_seq, position, event_id, key, emitted_at, occurred_at, event_type, emitted_by, payload }))
+        *self = Self { at: from.place(), left, seq, position, emitted_at, emitted_by: emitter, format };
+        let entry = Entry {
+            run_seq,
+            position,
+            format,
+            event_id,
+            key,
+            emitted_at,
+            occurred_at,
+            event_type,
+            emitted_by,
+            payload,
+        };
+        Ok(Some(entry))
     }
 }
 
@@ -219,6 +293,7 @@ impl Entry<'_> {
     pub(crate) fn event(&self, run_id: &RunId, tenant: &TenantId) -> Result<StoredEvent, Damage> {
         Ok(StoredEvent {
             position: Position::of_id(self.position),
+            format: self.format,
             run_id: run_id.clone(),
             tenant: tenant.clone(),
             run_seq: self.run_seq,

@@ -73,6 +73,8 @@ variants! {
     StaleReads = "stale-reads", forgets_what_changed;
     /// Every commit happens, and then reports an error of the disk.
     CommitIoError = "commit-io-error", reports_commit_errors;
+    /// Events are written without a checksum: what changed afterwards looks as if it had been written.
+    NoChecksums = "no-checksums", writes_no_checksums;
     /// Not broken, but old: every event is a row of its own, as before there were packs.
     EventsAsRows = "events-as-rows", writes_rows;
 }

@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 9, name: "counts", sql: include_str!("../migrations/0009_counts.sql") },
     Migration { version: 10, name: "left_dispatches", sql: include_str!("../migrations/0010_left_dispatches.sql") },
     Migration { version: 11, name: "packs", sql: include_str!("../migrations/0011_packs.sql") },
+    Migration { version: 12, name: "checksums", sql: include_str!("../migrations/0012_checksums.sql") },
 ];
 
 /// The newest schema that this program knows.

@@ -54,8 +54,7 @@ impl Tail {
                 found.push(event.clone());
             }
         }
-        let next = found.last().map_or(after, |event| event.position);
-        Some(LogPage { events: found, next })
+        Some(LogPage::new(found, after))
     }
 
     /// The last position of the log. `None` if the database has to be asked.
@@ -90,6 +89,7 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use servo_canon::Digest;
+    use servo_model::event::FORMAT;
     use servo_model::{EventId, RunId, TenantId, Timestamp};
 
     use super::*;
@@ -97,6 +97,7 @@ mod tests {
     fn event(id: u64, bytes: usize) -> StoredEvent {
         StoredEvent {
             position: Position::of_id(id),
+            format: FORMAT,
             run_id: RunId::parse("run").unwrap(),
             tenant: TenantId::default_tenant(),
             run_seq: id,

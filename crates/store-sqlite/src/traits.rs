@@ -18,8 +18,8 @@ use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
 use servo_store::runs::RunQuery;
 use servo_store::{
-    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Error, Fence, LogStore, Position, RelayStore, Result,
-    RunRow, RunStore, Scope, StoredEvent, WorkStore,
+    AdminStore, Append, Appended, AuthorityRow, DispatchRow, Error, Fence, Integrity, LogStore, Position, RelayStore,
+    Result, RunRow, RunStore, Scope, StoredEvent, WorkStore,
 };
 
 use crate::REDO_FILES;
@@ -322,7 +322,7 @@ impl AdminStore for SqliteStore {
         self.read_apart("backup", move |conn| backup::backup(conn, &path)).await
     }
 
-    async fn integrity(&self) -> Result<Vec<String>> {
+    async fn integrity(&self) -> Result<Integrity> {
         self.read_apart("integrity", |conn| admin::integrity(conn).map_err(|fault: Fault| fault.into_error(conn))).await
     }
 

@@ -25,6 +25,15 @@ pub struct StoreInfo {
     pub settings: Vec<(String, String)>,
 }
 
+/// What a check of the whole store has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Integrity {
+    /// In words, one each; none if nothing was found.
+    pub problems: Vec<String>,
+    /// Events that an earlier version wrote, without a checksum to compare them with.
+    pub without_checksum: u64,
+}
+
 #[async_trait]
 pub trait AdminStore: Send + Sync {
     async fn info(&self) -> Result<StoreInfo>;
@@ -52,8 +61,8 @@ pub trait AdminStore: Send + Sync {
     /// A consistent copy to a new file, taken while the store works.
     async fn backup(&self, path: &Path) -> Result<()>;
 
-    /// Asks the database to check itself. An empty list means that nothing was found.
-    async fn integrity(&self) -> Result<Vec<String>>;
+    /// Asks the database to check itself, reads every event and compares it with its checksum.
+    async fn integrity(&self) -> Result<Integrity>;
 
     /// Finishes what was begun and closes. Later calls answer `Closed`.
     async fn close(&self) -> Result<()>;

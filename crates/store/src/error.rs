@@ -56,7 +56,8 @@ pub enum Error {
     Full { detail: String },
     #[error("the store is damaged: {detail}")]
     Corrupt { detail: String },
-    #[error("the store has schema version {found}; this program knows up to {supported}")]
+    /// Its schema, or the format of an event in it.
+    #[error("the store has version {found}; this program knows up to {supported}")]
     TooNew { found: u32, supported: u32 },
     #[error("the store is in use by process {pid}")]
     InUse { pid: String },

@@ -9,6 +9,7 @@
 
 pub mod admin;
 pub mod audit;
+pub mod checksum;
 pub mod crashpoints;
 pub mod dispatch;
 pub mod entrypoints;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use servo_model::Timestamp;
 
-pub use admin::AdminStore;
+pub use admin::{AdminStore, Integrity};
 pub use audit::AuditStore;
 pub use dispatch::{DispatchChange, DispatchRow, WorkStore};
 pub use entrypoints::{EntrypointRow, EntrypointStore};
@@ -40,7 +41,7 @@ pub use error::{Error, Result};
 pub use identity::IdentityStore;
 pub use lease::{AuthorityChange, AuthorityRow, Fence};
 pub use lines::LineStore;
-pub use log::{Append, Appended, Expected, LogStore, NewEvent, StoredEvent, StreamAppend};
+pub use log::{Append, Appended, Expected, LogStore, NewEvent, StoredEvent, StreamAppend, Unreadable};
 pub use position::Position;
 pub use registry::RegistryStore;
 pub use relay::RelayStore;

@@ -32,6 +32,8 @@ pub struct NewEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     pub position: Position,
+    /// Of the body: the version of `servo_model::event::FORMAT` with which it was written.
+    pub format: u32,
     pub run_id: RunId,
     pub tenant: TenantId,
     pub run_seq: u64,
@@ -274,8 +276,33 @@ pub struct StoredRun {
 pub struct LogPage {
     /// Shared with whoever else follows the log.
     pub events: Vec<Arc<StoredEvent>>,
+    /// What lies among them, or behind the last, and is not as it was written. The log goes on past it.
+    pub unreadable: Vec<Unreadable>,
     /// Where to read on. Equal to the given position when nothing was there.
     pub next: Position,
+}
+
+impl LogPage {
+    /// A page on which everything could be read.
+    pub fn new(events: Vec<Arc<StoredEvent>>, after: Position) -> Self {
+        let next = events.last().map_or(after, |event| event.position);
+        Self { events, unreadable: Vec::new(), next }
+    }
+
+    /// Nothing was there.
+    pub fn is_end(&self) -> bool {
+        self.events.is_empty() && self.unreadable.is_empty()
+    }
+}
+
+/// An event, or several neighbours of one run, that a reader of the log has to pass by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Of the last of them.
+    pub position: Position,
+    /// Whose they are, where that is certain: what says it may be what has changed.
+    pub run: Option<(RunId, TenantId)>,
+    pub detail: String,
 }
 
 /// # Rules that every backend keeps
@@ -306,6 +333,9 @@ pub trait LogStore: Send + Sync {
     ///
     /// A page holds at most `limit` events, and ends before the event whose payload would take it beyond
     /// `page_bytes_max` (never without its first): whoever wants all reads on until `head_seq`.
+    ///
+    /// An event that is not as it was written is `Corrupt`, with its sequence and run in the detail. It takes the page along, and
+    /// in SQLite what was written together with it.
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage>;
 
     /// A run's row, its latest snapshot and the events behind that, in pages as those of `read_run`. `NotFound` for an unknown
@@ -319,7 +349,7 @@ pub trait LogStore: Send + Sync {
     async fn put_snapshot(&self, run_id: &RunId, tenant: &TenantId, snapshot: StoredSnapshot) -> Result<()>;
 
     /// The global log after a position: every run's events, each run's in order, none ever missed. Limited in bytes as
-    /// `read_run` is, so only an empty page is the end.
+    /// `read_run` is, so only an empty page is the end. What cannot be read does not stop a reader: the page names it.
     async fn read_log(&self, after: Position, limit: u32) -> Result<LogPage>;
 
     /// The position of the last event a reader can see.

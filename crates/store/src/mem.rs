@@ -69,6 +69,8 @@ struct Inner {
 struct Run {
     row: RunRow,
     events: BTreeMap<u64, StoredEvent>,
+    /// Of the events, as each was written.
+    checksums: BTreeMap<u64, i64>,
     keys: BTreeMap<Digest, u64>,
     snapshots: BTreeMap<u64, String>,
     timer: Option<Timestamp>,
@@ -98,6 +100,7 @@ impl Run {
         Self {
             row,
             events: BTreeMap::new(),
+            checksums: BTreeMap::new(),
             keys: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             timer: None,
@@ -106,6 +109,19 @@ impl Run {
             lines: BTreeMap::new(),
             last_line: 0,
         }
+    }
+}
+
+impl Run {
+    /// An event comes in, with the checksum that it has now.
+    fn keep(&mut self, event: StoredEvent) {
+        self.keys.insert(event.idempotency_key, event.run_seq);
+        self.checksums.insert(event.run_seq, event.checksum());
+        self.events.insert(event.run_seq, event);
+    }
+
+    fn check(&self, event: &StoredEvent) -> Result<()> {
+        event.check(self.checksums.get(&event.run_seq).copied())
     }
 }
 
@@ -126,6 +142,14 @@ impl MemStore {
     #[must_use]
     pub fn shared(self) -> Self {
         Self { single_process: false, ..self }
+    }
+
+    /// Changes an event behind the store's back, as failing memory would.
+    #[cfg(feature = "testkit")]
+    pub fn damage(&self, run_id: &RunId, run_seq: u64, change: impl FnOnce(&mut StoredEvent)) -> Result<()> {
+        let mut inner = self.lock()?;
+        let event = inner.runs.get_mut(run_id).and_then(|run| run.events.get_mut(&run_seq));
+        event.map(change).ok_or(Error::NotFound)
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>> {

@@ -120,8 +120,27 @@ impl RunRow {
 
     /// Whether the row says what the state says: the test of `servo store verify`.
     pub fn agrees_with(&self, state: &RunState) -> bool {
-        let finished = if state.status.is_terminal() { state.completed_at } else { None };
-        self.status == state.status && self.visible == state.visible() && self.finished_at == finished
+        self.disagreement(state).is_none()
+    }
+
+    /// What the row says otherwise than the state. Its request and its first moment are nowhere else.
+    pub fn disagreement(&self, state: &RunState) -> Option<&'static str> {
+        let should = Self::of(state, self.request_key, self.created_at);
+        [
+            ("status", self.status != should.status),
+            ("visible status", self.visible != should.visible),
+            ("end", self.finished_at != should.finished_at),
+            ("project", self.project != should.project),
+            ("environment", self.environment != should.environment),
+            ("plan", self.plan_id != should.plan_id),
+            ("version", self.plan_version != should.plan_version),
+            ("name", self.name != should.name),
+            ("kind", self.invocation != should.invocation),
+            ("mode", self.mode != should.mode),
+            ("correlation id", self.correlation_id != should.correlation_id),
+        ]
+        .into_iter()
+        .find_map(|(what, differs)| differs.then_some(what))
     }
 }
 

@@ -27,7 +27,10 @@ impl View for VerifyReport {
     const ITEMS: Option<&'static str> = None;
 
     fn table(&self, style: &Style) -> String {
-        let seen = format!("{} with {}", count(self.runs, "run"), count(self.events, "event"));
+        let mut seen = format!("{} with {}", count(self.runs, "run"), count(self.events, "event"));
+        if self.without_checksum > 0 {
+            seen.push_str(&format!(" ({} without a checksum)", self.without_checksum));
+        }
         if self.is_clean() {
             return format!("{seen}: everything agrees\n");
         }

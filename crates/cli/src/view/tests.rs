@@ -284,6 +284,10 @@ synchronous   FULL
         "3 runs with 40 events: everything agrees\n",
     );
     check::<VerifyReport>(
+        json!({"runs": 3, "events": 40, "findings": [], "withoutChecksum": 7}),
+        "3 runs with 40 events (7 without a checksum): everything agrees\n",
+    );
+    check::<VerifyReport>(
         json!({"runs": 3, "events": 40, "findings": [{"runId": "inv_1", "problem": "the row says RUNNING"}],
                "integrity": ["page 7 is damaged"]}),
         "\

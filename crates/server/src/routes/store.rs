@@ -10,6 +10,7 @@ use futures_util::stream;
 use servo_model::codes;
 use servo_runtime::loops::retention::sweep;
 use servo_runtime::verify::verify as verify_store;
+use servo_store::Integrity;
 use servo_wire::v1::{Finding, Retired, StoreInfo, VerifyReport};
 use tokio::io::AsyncReadExt;
 use tokio::sync::OwnedSemaphorePermit;
@@ -40,7 +41,8 @@ pub(crate) async fn verify(State(app): State<App>, PlatformAdmin(_): PlatformAdm
     let report = verify_store(store.as_ref(), |_| {}).await?;
     let finding = |found: servo_runtime::verify::Finding| Finding { run_id: found.run_id, problem: found.problem };
     let findings = report.findings.into_iter().map(finding).collect();
-    Ok(Body(VerifyReport { runs: report.runs, events: report.events, findings, integrity }))
+    let Integrity { problems, without_checksum } = integrity;
+    Ok(Body(VerifyReport { runs: report.runs, events: report.events, findings, integrity: problems, without_checksum }))
 }
 
 pub(crate) async fn retention(State(app): State<App>, PlatformAdmin(_): PlatformAdmin) -> Answer<Body<Retired>> {

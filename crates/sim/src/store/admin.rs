@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use servo_model::{RunId, Timestamp};
 use servo_store::admin::StoreInfo;
-use servo_store::{AdminStore, Result, RunRow, Scope, StoredEvent};
+use servo_store::{AdminStore, Integrity, Result, RunRow, Scope, StoredEvent};
 
 use super::{Sabotage, SimStore};
 
@@ -50,7 +50,7 @@ impl AdminStore for SimStore {
         self.write("backup", move |store| Box::pin(async move { store.backup(&path).await })).await
     }
 
-    async fn integrity(&self) -> Result<Vec<String>> {
+    async fn integrity(&self) -> Result<Integrity> {
         self.read("integrity", |store| Box::pin(async move { store.integrity().await })).await
     }
 

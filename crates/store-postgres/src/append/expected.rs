@@ -59,7 +59,8 @@ async fn write(
         }
     }
     let Writes { new_runs, events, rows, timers, counts, .. } = &writes;
-    let changes = Changes { new_runs, events, rows, timers, withdrawn: &withdrawn, added, moved, counts };
+    let seals = core.seals;
+    let changes = Changes { new_runs, events, seals, rows, timers, withdrawn: &withdrawn, added, moved, counts };
     let mut pipeline = Pipeline::new();
     // One statement that commits by itself: it costs the server one answer and this side one wake-up, where a commit of its own
     // takes three of each. The answer is whole only after the commit, and an error says that there was none.

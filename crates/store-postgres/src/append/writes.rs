@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::checksum::{Content, unplaced};
 use servo_store::log::TimerChange;
 use servo_store::relay::CursorRow;
 use servo_store::{AuthorityRow, DispatchRow, NewEvent, Result, RunRow, StreamAppend};
@@ -41,6 +42,13 @@ pub(crate) struct EventWrite<'a> {
     pub(crate) tenant: &'a TenantId,
     pub(crate) run_seq: u64,
     pub(crate) event: &'a NewEvent,
+}
+
+impl EventWrite<'_> {
+    /// Of what the writer says. The database adds what it gives itself.
+    pub(crate) fn checksum(&self) -> i64 {
+        unplaced(Content::new(self.event, self.run_id, self.tenant, self.run_seq).checksum())
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -105,9 +113,9 @@ impl<'a> Writes<'a> {
     }
 
     /// Adds the statements: a run's row before whatever refers to it.
-    pub(super) fn send(&self, pipeline: &mut Pipeline<'a>, now: Timestamp) -> Result<()> {
+    pub(super) fn send(&self, pipeline: &mut Pipeline<'a>, now: Timestamp, seals: bool) -> Result<()> {
         sql::runs::insert(pipeline, &self.new_runs)?;
-        sql::log::insert(pipeline, &self.events, now)?;
+        sql::log::insert(pipeline, &self.events, now, seals)?;
         sql::runs::update(pipeline, &self.rows)?;
         sql::timer::change(pipeline, &self.timers);
         sql::queue::change(pipeline, &self.queue, now);

@@ -8,7 +8,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use servo_model::{RunId, Timestamp};
 use servo_store::admin::{StoreInfo, check_import};
-use servo_store::{AdminStore, Error, Result, RunRow, Scope, StoredEvent};
+use servo_store::{AdminStore, Error, Integrity, Result, RunRow, Scope, StoredEvent};
 
 use super::counts::Counts;
 use super::{lock, log, runs};
@@ -166,7 +166,7 @@ impl AdminStore for PostgresStore {
         })
     }
 
-    async fn integrity(&self) -> Result<Vec<String>> {
+    async fn integrity(&self) -> Result<Integrity> {
         self.find_damage().await
     }
 

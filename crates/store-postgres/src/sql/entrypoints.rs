@@ -24,14 +24,21 @@ const ANYONES: &str = "SELECT * FROM entrypoints WHERE entrypoint_id = $1 ORDER 
 
 const INSERT: &str =
     "INSERT INTO entrypoints (tenant_id, entrypoint_id, owner_type, owner_id, address, version, status,
-        adapter, title, tags, created_at, updated_at, revision, document)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+        adapter, title, tags, created_at, updated_at, revision, document, checksum)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 const UPDATE: &str =
     "UPDATE entrypoints SET address = $3, version = $4, status = $5, adapter = $6, title = $7, tags = $8,
-        updated_at = $9, revision = $10, document = $11, owner_type = $12, owner_id = $13
+        updated_at = $9, revision = $10, document = $11, owner_type = $12, owner_id = $13, checksum = $14
     WHERE tenant_id = $1 AND entrypoint_id = $2";
 const REMOVE: &str = "DELETE FROM entrypoints WHERE tenant_id = $1 AND entrypoint_id = $2";
 const COUNT: &str = "SELECT count(*) AS count FROM entrypoints WHERE tenant_id = $1 AND status <> 'archived'";
+
+/// What is called, or shown by itself, is as it was registered. Lists show the others, and this one can be removed.
+pub(crate) fn intact(row: &Row) -> Result<EntrypointRow> {
+    let found = entrypoint(row)?;
+    found.check_written(rows::get(row, "checksum")?)?;
+    Ok(found)
+}
 
 fn entrypoint(row: &Row) -> Result<EntrypointRow> {
     Ok(EntrypointRow {
@@ -53,11 +60,15 @@ fn entrypoint(row: &Row) -> Result<EntrypointRow> {
 }
 
 /// The tenant's own row, else the system's if that is shared.
-fn own_or_shared(own: &Answer, system: &Answer) -> Result<Option<EntrypointRow>> {
+fn own_or_shared(
+    own: &Answer,
+    system: &Answer,
+    read: fn(&Row) -> Result<EntrypointRow>,
+) -> Result<Option<EntrypointRow>> {
     if let Some(row) = own.rows.first() {
-        return entrypoint(row).map(Some);
+        return read(row).map(Some);
     }
-    let shared = system.rows.first().map(entrypoint).transpose()?;
+    let shared = system.rows.first().map(read).transpose()?;
     Ok(shared.filter(EntrypointRow::is_shared))
 }
 
@@ -92,7 +103,7 @@ impl PostgresStore {
         let own = read.query(sql, params![tenant.as_str(), value]);
         let system = read.query(sql, params![SYSTEM, value]);
         let answers = self.read(read).await?;
-        own_or_shared(&answers[own], &answers[system])
+        own_or_shared(&answers[own], &answers[system], intact)
     }
 }
 
@@ -119,14 +130,14 @@ async fn end<T>(connection: Connection, decided: Result<(T, Pipeline<'_>)>) -> R
 fn insertion(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, Pipeline<'static>)> {
     let earlier = match answers[0].rows.first() {
         Some(same) => Some(entrypoint(same)?),
-        None => own_or_shared(&answers[1], &answers[2])?,
+        None => own_or_shared(&answers[1], &answers[2], entrypoint)?,
     };
     if let Some(earlier) = earlier {
         return Err(Error::EntrypointExists { id: earlier.id });
     }
     let row = EntrypointRow { revision: 1, ..row };
     let mut pipeline = Pipeline::new();
-    let written = row.clone();
+    let (written, checksum) = (row.clone(), row.checksum());
     let params = params![
         written.tenant.as_str().to_owned(),
         written.id,
@@ -142,6 +153,7 @@ fn insertion(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, P
         written.updated_at.as_millis(),
         1_i64,
         written.document,
+        checksum,
     ];
     pipeline.query(INSERT, params);
     Ok((row, pipeline))
@@ -150,13 +162,13 @@ fn insertion(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, P
 fn change(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, Pipeline<'static>)> {
     let old = at_revision(&answers[0], &row.id, row.revision)?;
     if row.address != old.address
-        && let Some(other) = own_or_shared(&answers[1], &answers[2])?
+        && let Some(other) = own_or_shared(&answers[1], &answers[2], entrypoint)?
     {
         return Err(Error::EntrypointExists { id: other.id });
     }
     let row = old.changed(row);
     let mut pipeline = Pipeline::new();
-    let written = row.clone();
+    let (written, checksum) = (row.clone(), row.checksum());
     let params = params![
         written.tenant.as_str().to_owned(),
         written.id,
@@ -171,6 +183,7 @@ fn change(row: EntrypointRow, answers: &[Answer]) -> Result<(EntrypointRow, Pipe
         written.document,
         written.owner_type,
         written.owner_id,
+        checksum,
     ];
     pipeline.query(UPDATE, params);
     Ok((row, pipeline))
@@ -197,7 +210,7 @@ impl EntrypointStore for PostgresStore {
     async fn get_entrypoint(&self, scope: &Scope, id: &str) -> Result<Option<EntrypointRow>> {
         match scope {
             Scope::Tenant(tenant) => self.own_and_shared(tenant, BY_ID, id).await,
-            Scope::System => self.engine_read(ANYONES, params![id]).await?.first().map(entrypoint).transpose(),
+            Scope::System => self.engine_read(ANYONES, params![id]).await?.first().map(intact).transpose(),
         }
     }
 

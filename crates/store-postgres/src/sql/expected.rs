@@ -14,13 +14,14 @@ use crate::pipeline::{Param, Pipeline, params};
 use crate::rows;
 
 /// One array of each kind of thing after another, in the order of the function's parameters.
-const APPEND: &str = "SELECT append_expected($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42,
-    $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66,
-    $67, $68, $69, $70, $71) AS now";
+const APPEND: &str = "SELECT append_expected($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+    $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45,
+    $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69,
+    $70, $71, $72, $73) AS now";
 
 /// The same for events alone.
-const APPEND_EVENTS: &str = "SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS now";
+const APPEND_EVENTS: &str =
+    "SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS now";
 
 /// What must hold before anything is written.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Conditions<'a> {
 pub(crate) struct Changes<'w, 'a> {
     pub(crate) new_runs: &'w [NewRun<'a>],
     pub(crate) events: &'w [EventWrite<'a>],
+    /// Whether they are written with checksums.
+    pub(crate) seals: bool,
     pub(crate) rows: &'w BTreeMap<&'a RunId, &'a RunRow>,
     pub(crate) timers: &'w Timers<'a>,
     /// Dispatches by their ids, each with its tenant.
@@ -50,7 +53,7 @@ pub(crate) struct Changes<'w, 'a> {
 impl Changes<'_, '_> {
     /// Nothing but events.
     fn are_events(&self, conditions: &Conditions<'_>) -> bool {
-        let Self { new_runs, events, rows, timers, withdrawn, added, moved, counts } = self;
+        let Self { new_runs, events, rows, timers, withdrawn, added, moved, counts, .. } = self;
         let runs: BTreeSet<&RunId> = events.iter().map(|write| write.run_id).collect();
         conditions.fence.is_none()
             && !events.is_empty()
@@ -74,7 +77,7 @@ pub(crate) fn append<'a>(
     changes: &Changes<'_, 'a>,
 ) -> Result<usize> {
     if changes.are_events(&conditions) {
-        return append_events(pipeline, conditions, injected, changes.events);
+        return append_events(pipeline, conditions, injected, changes);
     }
     let Conditions { tenants, locks, fence, heads } = conditions;
     let mut all = params![
@@ -87,7 +90,7 @@ pub(crate) fn append<'a>(
         heads.values().map(|(_, head)| rows::bound(*head)).collect::<Vec<_>>(),
     ];
     all.extend(runs::new_columns(changes.new_runs)?);
-    all.extend(event_columns(changes.events)?);
+    all.extend(event_columns(changes)?);
     all.extend(runs::changed_columns(changes.rows)?);
     all.extend(timer::set_columns(changes.timers));
     all.extend(params![
@@ -105,17 +108,18 @@ fn append_events<'a>(
     pipeline: &mut Pipeline<'a>,
     conditions: Conditions<'a>,
     injected: Option<i64>,
-    events: &[EventWrite<'a>],
+    changes: &Changes<'_, 'a>,
 ) -> Result<usize> {
     let Conditions { tenants, locks, heads, .. } = conditions;
     let head = |write: &EventWrite<'_>| heads.get(write.run_id).map(|(_, head)| rows::bound(*head));
-    let heads: Vec<_> = events.iter().map(head).collect();
+    let heads: Vec<_> = changes.events.iter().map(head).collect();
     let mut all = params![tenants, locks, injected, heads];
-    all.extend(event_columns(events)?);
+    all.extend(event_columns(changes)?);
     Ok(pipeline.query(APPEND_EVENTS, all))
 }
 
-fn event_columns<'a>(events: &[EventWrite<'a>]) -> Result<Vec<Param<'a>>> {
+fn event_columns<'a>(changes: &Changes<'_, 'a>) -> Result<Vec<Param<'a>>> {
+    let events = changes.events;
     let text = |of: fn(&EventWrite<'a>) -> &'a str| events.iter().map(of).collect::<Vec<&'a str>>();
     let seqs = events.iter().map(|write| rows::exact("run_seq", write.run_seq)).collect::<Result<Vec<_>>>()?;
     Ok(params![
@@ -128,6 +132,8 @@ fn event_columns<'a>(events: &[EventWrite<'a>]) -> Result<Vec<Param<'a>>> {
         events.iter().map(|write| write.event.idempotency_key.as_bytes().as_slice()).collect::<Vec<&'a [u8]>>(),
         text(|write| &write.event.emitted_by),
         text(|write| &write.event.payload),
+        rows::FORMAT_WRITTEN,
+        events.iter().map(|write| changes.seals.then(|| write.checksum())).collect::<Vec<_>>(),
     ])
 }
 

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use servo_canon::Digest;
 use servo_model::limits::INLINE_PAYLOAD_BYTES_MAX;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
+use servo_store::checksum::{Content, snapshot_checksum, unplaced};
+use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot, Unreadable};
 use servo_store::{Append, Appended, Error, LogStore, Position, Result, Scope, StoredEvent};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -20,20 +21,21 @@ use crate::rows::{self, Xid8, event_page};
 use crate::store::PostgresStore;
 
 const INSERT: &str = "INSERT INTO events (run_seq, emitted_at, occurred_at, event_id, store_epoch, run_id, tenant_id,
-        event_type, idempotency_key, emitted_by, payload, blob_digest)
+        event_type, idempotency_key, emitted_by, payload, blob_digest, format, checksum)
     SELECT u.run_seq, u.emitted_at, u.occurred_at, u.event_id, (SELECT store_epoch FROM meta), u.run_id, u.tenant_id,
-        u.event_type, u.idempotency_key, u.emitted_by, u.payload, u.blob_digest
+        u.event_type, u.idempotency_key, u.emitted_by, u.payload, u.blob_digest, u.format,
+        u.checksum # seal_of((SELECT store_epoch FROM meta), pg_current_xact_id(), u.emitted_at)
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[],
-        $9::text[], $10::text[], $11::bytea[])
+        $9::text[], $10::text[], $11::bytea[], $12::integer[], $13::bigint[])
         AS u (run_seq, emitted_at, occurred_at, event_id, run_id, tenant_id, event_type, idempotency_key, emitted_by,
-            payload, blob_digest)";
+            payload, blob_digest, format, checksum)";
 
 const INSERT_BLOBS: &str = "INSERT INTO blobs (run_seq, run_id, tenant_id, payload)
     SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])";
 
-const INSERT_SNAPSHOTS: &str = "INSERT INTO snapshots (run_seq, run_id, tenant_id, state)
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])
-    ON CONFLICT (run_id, run_seq) DO UPDATE SET state = EXCLUDED.state";
+const INSERT_SNAPSHOTS: &str = "INSERT INTO snapshots (run_seq, run_id, tenant_id, state, checksum)
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+    ON CONFLICT (run_id, run_seq) DO UPDATE SET state = EXCLUDED.state, checksum = EXCLUDED.checksum";
 
 const HEAD: &str = "SELECT GREATEST(r.head_floor, COALESCE(
         (SELECT e.run_seq FROM events e WHERE e.run_id = r.run_id ORDER BY e.run_seq DESC LIMIT 1), 0)) AS head
@@ -46,7 +48,7 @@ const READ_RUN: &str = event_page!(
     "$5"
 );
 
-const SNAPSHOT: &str = "SELECT run_seq, state FROM snapshots
+const SNAPSHOT: &str = "SELECT run_seq, run_id, state, checksum FROM snapshots
     WHERE run_id = $1 AND run_seq <= $2 AND ($3::text IS NULL OR tenant_id = $3) ORDER BY run_seq DESC LIMIT 1";
 
 /// The events behind the latest snapshot, the same that `SNAPSHOT` finds: a read is of one moment.
@@ -58,9 +60,9 @@ const READ_REST: &str = event_page!(
     "$4"
 );
 
-const PUT_SNAPSHOT: &str = "INSERT INTO snapshots (run_seq, run_id, tenant_id, state)
-    SELECT $1, run_id, tenant_id, $2 FROM runs WHERE run_id = $3 AND tenant_id = $4
-    ON CONFLICT (run_id, run_seq) DO UPDATE SET state = EXCLUDED.state";
+const PUT_SNAPSHOT: &str = "INSERT INTO snapshots (run_seq, run_id, tenant_id, state, checksum)
+    SELECT $1, run_id, tenant_id, $2, $5::bigint FROM runs WHERE run_id = $3 AND tenant_id = $4
+    ON CONFLICT (run_id, run_seq) DO UPDATE SET state = EXCLUDED.state, checksum = EXCLUDED.checksum";
 
 /// What a reader may see of the log: every earlier epoch, and of this one the transactions below the oldest open one.
 /// Whatever commits later has a position above all of these, so nothing is ever passed over.
@@ -104,9 +106,16 @@ pub(crate) const HELD_BACK: &str =
      WHERE (e.store_epoch, e.xid) >= ((SELECT store_epoch FROM meta), pg_snapshot_xmin(pg_current_snapshot()))
      ORDER BY e.store_epoch, e.xid, e.id LIMIT 1";
 
-pub(crate) fn insert<'a>(pipeline: &mut Pipeline<'a>, events: &[EventWrite<'a>], now: Timestamp) -> Result<()> {
+pub(crate) fn insert<'a>(
+    pipeline: &mut Pipeline<'a>,
+    events: &[EventWrite<'a>],
+    now: Timestamp,
+    seals: bool,
+) -> Result<()> {
     let mut columns = Columns::default();
-    for EventWrite { run_id, tenant, run_seq, event } in events {
+    for write @ EventWrite { run_id, tenant, run_seq, event } in events {
+        columns.format.push(rows::FORMAT_WRITTEN);
+        columns.checksum.push(seals.then(|| write.checksum()));
         columns.emitted_at.push(now.as_millis());
         columns.occurred_at.push(event.occurred_at.map(|at| at.as_millis()));
         columns.event_id.push(event.event_id);
@@ -124,6 +133,8 @@ pub(crate) fn insert<'a>(pipeline: &mut Pipeline<'a>, events: &[EventWrite<'a>],
 pub(crate) fn import<'a>(pipeline: &mut Pipeline<'a>, tenant: &'a TenantId, events: &'a [StoredEvent]) -> Result<()> {
     let mut columns = Columns::default();
     for event in events {
+        columns.format.push(i32::try_from(event.format).map_err(|_| corrupt("a format is too large"))?);
+        columns.checksum.push(Some(unplaced(Content { tenant, ..event.content() }.checksum())));
         columns.emitted_at.push(event.emitted_at.as_millis());
         columns.occurred_at.push(event.occurred_at.map(|at| at.as_millis()));
         columns.event_id.push(event.event_id);
@@ -151,6 +162,8 @@ struct Columns<'a> {
     emitted_by: Vec<&'a str>,
     inline: Vec<Option<&'a str>>,
     digest: Vec<Option<Vec<u8>>>,
+    format: Vec<i32>,
+    checksum: Vec<Option<i64>>,
     blobs: Vec<(usize, &'a str)>,
 }
 
@@ -195,6 +208,8 @@ impl<'a> Columns<'a> {
             self.emitted_by,
             self.inline,
             self.digest,
+            self.format,
+            self.checksum,
         ];
         pipeline.query(INSERT, params);
         if let Some(params) = blobs {
@@ -214,12 +229,15 @@ pub(crate) fn insert_snapshots<'a>(
     let runs: Vec<&str> = snapshots.keys().map(|(run, _)| run.as_str()).collect();
     let tenants: Vec<&str> = snapshots.values().map(|(tenant, _)| tenant.as_str()).collect();
     let states: Vec<&str> = snapshots.values().map(|(_, state)| *state).collect();
-    pipeline.query(INSERT_SNAPSHOTS, params![seqs, runs, tenants, states]);
+    let sums = snapshots.iter().map(|((run, seq), (_, state))| snapshot_checksum(run, *seq, state)).collect::<Vec<_>>();
+    pipeline.query(INSERT_SNAPSHOTS, params![seqs, runs, tenants, states, sums]);
     Ok(())
 }
 
+/// One that is not as written comes without its state.
 fn snapshot(row: &Row) -> Result<StoredSnapshot> {
-    Ok(StoredSnapshot { run_seq: rows::number(row, "run_seq")?, state: rows::get(row, "state")? })
+    let found = StoredSnapshot { run_seq: rows::number(row, "run_seq")?, state: rows::get(row, "state")? };
+    Ok(found.checked(&rows::run_id(row, "run_id")?, rows::get(row, "checksum")?))
 }
 
 fn position_params<'a>(position: Position) -> Vec<Param<'a>> {
@@ -290,7 +308,8 @@ impl LogStore for PostgresStore {
         let mut pipeline = Pipeline::new();
         pipeline.plain("BEGIN");
         pipeline.query(super::SET_TENANTS, params![tenant.as_str()]);
-        pipeline.query(PUT_SNAPSHOT, params![seq, snapshot.state, run_id.as_str(), tenant.as_str()]);
+        let checksum = snapshot.checksum(run_id);
+        pipeline.query(PUT_SNAPSHOT, params![seq, snapshot.state, run_id.as_str(), tenant.as_str(), checksum]);
         let commit = pipeline.plain("COMMIT");
         match connection.send(pipeline).await {
             Ok(_) => {
@@ -319,9 +338,19 @@ impl LogStore for PostgresStore {
             params.extend(params![i64::from(limit), self.page_bytes_max()]);
             self.engine_read(READ_LOG, params).await?
         };
-        let events = rows.iter().map(|row| rows::event(row).map(Arc::new)).collect::<Result<Vec<_>>>()?;
-        let next = events.last().map_or(after, |event| event.position);
-        Ok(LogPage { events, next })
+        let mut page = LogPage::new(Vec::new(), after);
+        for row in &rows {
+            page.next = rows::event_position(row)?;
+            match rows::event(row) {
+                Ok(event) => page.events.push(Arc::new(event)),
+                Err(Error::Corrupt { detail }) => {
+                    let run = rows::run_id(row, "run_id").and_then(|run_id| Ok((run_id, rows::tenant(row)?))).ok();
+                    page.unreadable.push(Unreadable { position: page.next, run, detail });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(page)
     }
 
     async fn log_head(&self) -> Result<Position> {

@@ -86,7 +86,7 @@ fn a_refused_append_spoils_only_itself() {
             }
         }
         assert!(matches!(store.read_run(&Scope::System, &free, 0, 1).await, Err(Error::NotFound)));
-        assert_eq!(store.integrity().await.unwrap(), Vec::<String>::new());
+        assert_eq!(store.integrity().await.unwrap().problems, Vec::<String>::new());
     });
 }
 

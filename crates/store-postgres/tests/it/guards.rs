@@ -113,11 +113,11 @@ fn the_writer_has_no_say_in_transaction_and_number() {
 fn a_missing_guard_is_found() {
     run(async {
         let (owner, store) = prepared().await;
-        assert_eq!(store.integrity().await.unwrap(), Vec::<String>::new());
+        assert_eq!(store.integrity().await.unwrap().problems, Vec::<String>::new());
         owner.batch_execute("ALTER TABLE servo.events DISABLE TRIGGER events_delete").await.unwrap();
-        assert_eq!(store.integrity().await.unwrap(), ["table events is not guarded"]);
+        assert_eq!(store.integrity().await.unwrap().problems, ["table events is not guarded"]);
         owner.batch_execute("DELETE FROM servo.events WHERE run_seq = 2").await.unwrap();
         owner.batch_execute("ALTER TABLE servo.events ENABLE TRIGGER events_delete").await.unwrap();
-        assert_eq!(store.integrity().await.unwrap(), ["a payload of run inv_1 has no event"]);
+        assert_eq!(store.integrity().await.unwrap().problems, ["a payload of run inv_1 has no event"]);
     });
 }

@@ -5,6 +5,7 @@
 mod batch;
 mod catalog;
 mod certificates;
+mod checksums;
 mod cluster;
 mod conformance;
 mod costs;

@@ -16,6 +16,9 @@ use servo_store::{AuthorityRow, DispatchRow, Position, RunRow, StoredEvent};
 use super::change::{Change, Waits};
 use crate::bytes::{Damage, Put, Take};
 
+/// Of events whose change names none.
+const FIRST_FORMAT: u32 = 1;
+
 pub(crate) fn put(into: &mut Vec<u8>, change: &Change) {
     match change {
         Change::Run { row, is_new, before } => {
@@ -33,7 +36,13 @@ pub(crate) fn put(into: &mut Vec<u8>, change: &Change) {
             into.put_signed(*number);
         }
         Change::Event { number, event } => {
-            into.put_number(3);
+            // The first format has a kind of its own, as it has always had.
+            if event.format == FIRST_FORMAT {
+                into.put_number(3);
+            } else {
+                into.put_number(12);
+                into.put_number(u64::from(event.format));
+            }
             into.put_signed(*number);
             put_event(into, event);
         }
@@ -107,7 +116,7 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
             let (run_id, tenant) = take_run(from)?;
             Change::Number { run_id, tenant, number: from.signed()? }
         }
-        3 => Change::Event { number: from.signed()?, event: Arc::new(take_event(from)?) },
+        3 => take_event_of(from, FIRST_FORMAT)?,
         4 => {
             let (run_id, tenant) = take_run(from)?;
             Change::Timer { run_id, tenant, due_at: from.maybe(Take::time)? }
@@ -139,6 +148,10 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
         9 => Change::Cursor(take_cursor(from)?),
         10 => Change::Authority(take_authority(from)?),
         11 => Change::Audit(Arc::new(take_audit(from)?)),
+        12 => {
+            let format = from.number_u32()?;
+            take_event_of(from, format)?
+        }
         _ => return Err(Damage("has a change of a kind that this program does not know")),
     })
 }
@@ -223,11 +236,17 @@ fn put_event(into: &mut Vec<u8>, event: &StoredEvent) {
     into.put_text(&event.payload);
 }
 
-fn take_event(from: &mut Take<'_>) -> Result<StoredEvent, Damage> {
+fn take_event_of(from: &mut Take<'_>, format: u32) -> Result<Change, Damage> {
+    let number = from.signed()?;
+    Ok(Change::Event { number, event: Arc::new(take_event(from, format)?) })
+}
+
+fn take_event(from: &mut Take<'_>, format: u32) -> Result<StoredEvent, Damage> {
     let position = Position::of_id(from.number()?);
     let (run_id, tenant) = take_run(from)?;
     Ok(StoredEvent {
         position,
+        format,
         run_id,
         tenant,
         run_seq: from.number()?,

@@ -96,7 +96,7 @@ fn a_pack_says_what_is_wrong_with_it() {
     assert_eq!(of(&|bytes| bytes[1] = 0), "has no events");
     assert_eq!(of(&|bytes| bytes[1] = 100), "is too short for its events");
     assert_eq!(of(&|bytes| bytes[2] = 0), "has positions that do not grow");
-    assert_eq!(of(&|bytes| bytes[3] = 4), "has an event of a kind that this program does not know");
+    assert_eq!(of(&|bytes| bytes[3] = 8), "has an event of a kind that this program does not know");
     assert_eq!(of(&|bytes| bytes.truncate(bytes.len() - 1)), "ends too early");
     assert_eq!(of(&|bytes| *bytes.last_mut().unwrap() = 0xff), "has a text that is no text");
     assert_eq!(decoded(u64::MAX, &bytes), Err(Damage("has a sequence that is too large")));

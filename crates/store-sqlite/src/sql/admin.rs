@@ -9,10 +9,11 @@ mod integrity;
 use rusqlite::{Connection, params};
 use servo_model::{RunId, Timestamp};
 use servo_store::admin::check_import;
-use servo_store::{Error, RunRow, Scope, StoredEvent};
+use servo_store::{Error, Position, RunRow, Scope, StoredEvent};
 
 use crate::codec::{self, int};
 use crate::error::Fault;
+use crate::sabotage::Sabotage;
 use crate::sql::dispatch::{self, Removed};
 use crate::sql::runs::Counted;
 use crate::sql::{events, log, queue, runs, timer};
@@ -226,8 +227,10 @@ pub(crate) fn import(tx: &mut Tx<'_>, row: &RunRow, events: &[StoredEvent]) -> R
     check_import(row, events)?;
     let number = events::next_position(tx.conn)?;
     runs::insert_new(tx, row, Some(number))?;
-    for event in events {
-        log::insert(tx.conn, number, event, row.tenant.as_str(), None)?;
+    for (position, event) in (number.unsigned_abs()..).zip(events) {
+        let (position, tenant) = (Position::of_id(position), row.tenant.clone());
+        let event = StoredEvent { position, tenant, ..event.clone() };
+        log::insert(tx.conn, number, &event, Sabotage::default())?;
     }
     tx.breaks_log = true;
     Ok(())

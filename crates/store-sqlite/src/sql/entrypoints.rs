@@ -8,12 +8,13 @@ use servo_store::{Error, Scope};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, corrupt};
+use crate::sql::events::damage;
 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT tenant_id, entrypoint_id, owner_type, owner_id, address, version, status, adapter, title, tags, \
-             created_at, updated_at, revision, document FROM entrypoints ",
+             created_at, updated_at, revision, document, checksum FROM entrypoints ",
             $rest
         )
     };
@@ -52,6 +53,26 @@ fn one(conn: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<Option<Ent
     rows.next()?.map(entrypoint_row).transpose()
 }
 
+/// What is called, or shown by itself, is as it was registered. Lists show the others, and this one can be removed.
+fn intact(conn: &Connection, row: EntrypointRow) -> Result<EntrypointRow, Fault> {
+    let sql = "SELECT checksum FROM entrypoints WHERE tenant_id = ?1 AND entrypoint_id = ?2";
+    let checksum = conn.prepare_cached(sql)?.query_row([row.tenant.as_str(), row.id.as_str()], |row| row.get(0))?;
+    row.check_written(checksum)?;
+    Ok(row)
+}
+
+/// What is wrong with each, in words; none of it if a row of an earlier schema cannot tell.
+pub(crate) fn problems(conn: &Connection) -> Result<Vec<String>, Fault> {
+    let mut found = conn.prepare(select!(""))?;
+    let mut rows = found.query([])?;
+    let mut problems = Vec::new();
+    while let Some(row) = rows.next()? {
+        let checked = || Ok(entrypoint_row(row)?.check_written(row.get(14)?)?);
+        problems.extend(damage(checked())?);
+    }
+    Ok(problems)
+}
+
 fn json(texts: &[String]) -> Result<String, Fault> {
     let text = serde_json::to_string(texts);
     Ok(text.map_err(|error| Error::Invalid { field: "tags".to_owned(), reason: error.to_string() })?)
@@ -63,16 +84,22 @@ fn own(conn: &Connection, tenant: &TenantId, id: &str) -> Result<Option<Entrypoi
 }
 
 pub(crate) fn get(conn: &Connection, scope: &Scope, id: &str) -> Result<Option<EntrypointRow>, Fault> {
-    match scope {
+    let found = match scope {
         Scope::System => one(conn, select!("WHERE entrypoint_id = ?1 ORDER BY tenant_id LIMIT 1"), &[&id]),
         Scope::Tenant(tenant) => match own(conn, tenant, id)? {
             Some(row) => Ok(Some(row)),
             None => Ok(own(conn, &TenantId::system(), id)?.filter(EntrypointRow::is_shared)),
         },
-    }
+    };
+    found?.map(|row| intact(conn, row)).transpose()
 }
 
-pub(crate) fn find(conn: &Connection, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>, Fault> {
+/// The one that is called by an address.
+pub(crate) fn called(conn: &Connection, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>, Fault> {
+    find(conn, tenant, address)?.map(|row| intact(conn, row)).transpose()
+}
+
+fn find(conn: &Connection, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>, Fault> {
     let sql = select!("WHERE tenant_id = ?1 AND address = ?2");
     match one(conn, sql, &[&tenant.as_str(), &address])? {
         Some(row) => Ok(Some(row)),
@@ -89,8 +116,8 @@ pub(crate) fn put(conn: &Connection, row: EntrypointRow) -> Result<EntrypointRow
     refuse(find(conn, &row.tenant, &row.address)?)?;
     let row = EntrypointRow { revision: 1, ..row };
     let sql = "INSERT INTO entrypoints (tenant_id, entrypoint_id, owner_type, owner_id, address, version, status, \
-               adapter, title, tags, created_at, updated_at, revision, document) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+               adapter, title, tags, created_at, updated_at, revision, document, checksum) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     conn.prepare_cached(sql)?.execute(params![
         row.tenant.as_str(),
         row.id,
@@ -106,6 +133,7 @@ pub(crate) fn put(conn: &Connection, row: EntrypointRow) -> Result<EntrypointRow
         row.updated_at.as_millis(),
         int(row.revision),
         row.document,
+        row.checksum(),
     ])?;
     Ok(row)
 }
@@ -125,7 +153,7 @@ pub(crate) fn update(conn: &Connection, row: EntrypointRow) -> Result<Entrypoint
     }
     let row = old.changed(row);
     let sql = "UPDATE entrypoints SET address = ?3, version = ?4, status = ?5, adapter = ?6, title = ?7, tags = ?8, \
-               updated_at = ?9, revision = ?10, document = ?11, owner_type = ?12, owner_id = ?13 \
+               updated_at = ?9, revision = ?10, document = ?11, owner_type = ?12, owner_id = ?13, checksum = ?14 \
                WHERE tenant_id = ?1 AND entrypoint_id = ?2";
     conn.prepare_cached(sql)?.execute(params![
         row.tenant.as_str(),
@@ -141,6 +169,7 @@ pub(crate) fn update(conn: &Connection, row: EntrypointRow) -> Result<Entrypoint
         row.document,
         row.owner_type,
         row.owner_id,
+        row.checksum(),
     ])?;
     Ok(row)
 }

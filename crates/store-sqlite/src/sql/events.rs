@@ -13,14 +13,14 @@ use rusqlite::{Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::event::EventBody;
 use servo_model::{RunId, TenantId};
-use servo_store::log::{EventOutcome, LogPage, RunPage};
+use servo_store::log::{EventOutcome, LogPage, RunPage, Unreadable};
 use servo_store::page::PageBytes;
 use servo_store::{Error, Position, Scope, StoredEvent};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, corrupt};
 
-pub(crate) use packed::{insert_pack, pack_keys};
+pub(crate) use packed::{Packing, check as check_pack, insert_pack, pack_keys};
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,11 +77,39 @@ pub(crate) fn find_key(conn: &Connection, number: i64, key: Digest) -> Result<Op
     }))
 }
 
+/// An event of the log, or what stands in the place of events that cannot be read.
+type Found = Result<StoredEvent, Unreadable>;
+
+fn unreadable(last_position: i64, detail: String) -> Found {
+    Err(Unreadable { position: Position::of_id(last_position.unsigned_abs()), run: None, detail })
+}
+
+/// What is wrong with the one thing that was read, in words. A fault of the database is no answer about it.
+pub(crate) fn damage(read: Result<(), Fault>) -> Result<Option<String>, Fault> {
+    match read {
+        Ok(()) => Ok(None),
+        Err(Fault::Refused(Error::Corrupt { detail })) => Ok(Some(detail)),
+        Err(fault @ (Fault::Refused(_) | Fault::Sql(rusqlite::Error::SqliteFailure(..)))) => Err(fault),
+        // A value of another type than its column has.
+        Err(Fault::Sql(error)) => Ok(Some(error.to_string())),
+    }
+}
+
+/// Whose the events at a position are, if everything that says so agrees.
+fn owner(conn: &Connection, position: u64) -> Result<Option<(RunId, TenantId)>, Fault> {
+    let sql = "SELECT r.run_id, r.tenant_id FROM (SELECT run_id, tenant_id, run_number FROM packs WHERE last_position = ?1 \
+                   UNION ALL SELECT run_id, tenant_id, run_number FROM events WHERE position = ?1) e \
+               JOIN runs r ON r.run_id = e.run_id WHERE r.number = e.run_number AND r.tenant_id = e.tenant_id";
+    let mut found = conn.prepare_cached(sql)?;
+    let mut rows = found.query([int(position)])?;
+    rows.next()?.map(|row| Ok((codec::run_id(row, 0)?, codec::tenant(row, 1)?))).transpose()
+}
+
 macro_rules! select_events {
     ($rest:literal) => {
         concat!(
             "SELECT position, e.run_id, tenant_id, run_seq, event_id, event_type, idempotency_key, emitted_at, \
-             emitted_by, occurred_at, payload, bytes FROM events e \
+             emitted_by, occurred_at, payload, bytes, blob_digest, format, checksum FROM events e \
              LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest ",
             $rest
         )
@@ -90,16 +118,23 @@ macro_rules! select_events {
 
 fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let position = Position::of_id(codec::count(row, 0)?);
+    let checksum = row.get::<_, Option<i64>>(14)?;
     let payload = match row.get::<_, Option<String>>(10)? {
         Some(payload) => payload,
         None => {
-            let bytes = row.get::<_, Option<Vec<u8>>>(11)?;
-            let payload = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            payload.ok_or_else(|| corrupt(format!("the event at position {} has lost its payload", position.id)))?
+            let lost = || corrupt(format!("the event at position {} has lost its payload", position.id));
+            let bytes = row.get::<_, Option<Vec<u8>>>(11)?.ok_or_else(lost)?;
+            let not_text = || corrupt(format!("the payload of the event at position {} is no text", position.id));
+            // The checksum covers it. Before there was one, there was the digest.
+            if checksum.is_none() && codec::maybe_digest(row, 12)? != Some(Digest::of(&bytes)) {
+                return Err(corrupt(format!("the payload of the event at position {} has changed", position.id)).into());
+            }
+            String::from_utf8(bytes).map_err(|_| not_text())?
         }
     };
-    Ok(StoredEvent {
+    let event = StoredEvent {
         position,
+        format: codec::count32(row, 13)?,
         run_id: codec::run_id(row, 1)?,
         tenant: codec::tenant(row, 2)?,
         run_seq: codec::count(row, 3)?,
@@ -110,7 +145,22 @@ fn stored_event(row: &Row<'_>) -> Result<StoredEvent, Fault> {
         emitted_by: row.get(8)?,
         occurred_at: codec::maybe_time(row, 9)?,
         payload,
-    })
+    };
+    event.check(checksum)?;
+    Ok(event)
+}
+
+/// The rows of `events`, to be checked one after the other; with schemas from before there were checksums.
+pub(crate) const ROWS: &str = select_events!("");
+pub(crate) const ROWS_WITHOUT_CHECKSUM: &str = "SELECT position, e.run_id, tenant_id, run_seq, event_id, event_type, \
+     idempotency_key, emitted_at, emitted_by, occurred_at, payload, bytes, blob_digest, 1, NULL FROM events e \
+     LEFT JOIN blobs b ON b.run_id = e.run_id AND b.digest = e.blob_digest";
+
+/// What is wrong with a row of `ROWS`, and whether it has a checksum.
+pub(crate) fn check_row(row: &Row<'_>) -> Result<(Option<String>, bool), Fault> {
+    let problem = damage(stored_event(row).map(drop))?;
+    let has_checksum = row.get_ref(14)? != rusqlite::types::ValueRef::Null;
+    Ok((problem, has_checksum))
 }
 
 /// What a page may hold.
@@ -120,30 +170,43 @@ struct Size {
     bytes_max: usize,
 }
 
+/// A page as far as it was read.
+#[derive(Debug, Default)]
+struct Page {
+    events: Vec<StoredEvent>,
+    unreadable: Vec<Unreadable>,
+    /// There is nothing behind it.
+    is_last: bool,
+}
+
 /// The first of both, each in order, as far as they fit. Reads no further than that.
 fn page(
-    rows: impl Iterator<Item = Result<StoredEvent, Fault>>,
-    packs: impl Iterator<Item = Result<StoredEvent, Fault>>,
+    rows: impl Iterator<Item = Result<Found, Fault>>,
+    packs: impl Iterator<Item = Result<Found, Fault>>,
     order: fn(&StoredEvent) -> u64,
     size: Size,
-) -> Result<Vec<StoredEvent>, Fault> {
+) -> Result<Page, Fault> {
     let (mut rows, mut packs) = (rows.peekable(), packs.peekable());
     let mut bytes = PageBytes::new(size.bytes_max);
-    let mut events = Vec::new();
-    while events.len() < size.limit as usize {
+    let mut page = Page::default();
+    while page.events.len() < size.limit as usize {
         let row_first = match (rows.peek(), packs.peek()) {
-            (Some(Ok(row)), Some(Ok(packed))) => order(row) <= order(packed),
-            (Some(Err(_)), _) | (_, None) => true,
+            (Some(Ok(Ok(row))), Some(Ok(Ok(packed)))) => order(row) <= order(packed),
+            (Some(Err(_) | Ok(Err(_))), _) | (_, None) => true,
             (_, Some(_)) => false,
         };
         let next = if row_first { rows.next() } else { packs.next() };
-        let Some(event) = next.transpose()? else { break };
-        if !bytes.takes(event.payload.len()) {
-            break;
+        match next.transpose()? {
+            Some(Ok(event)) if bytes.takes(event.payload.len()) => page.events.push(event),
+            Some(Ok(_)) => break,
+            Some(Err(unreadable)) => page.unreadable.push(unreadable),
+            None => {
+                page.is_last = true;
+                break;
+            }
         }
-        events.push(event);
     }
-    Ok(events)
+    Ok(page)
 }
 
 pub(crate) fn read_run(
@@ -160,18 +223,32 @@ pub(crate) fn read_run(
     let rows = rows.query_and_then(params![head.number, int(after), limit], stored_event)?;
     let mut packs = conn.prepare_cached(packed::OF_RUN)?;
     let packs = packed::of_run(&mut packs, head.number, after)?;
-    let events = page(rows, packs, |event| event.run_seq, Size { limit, bytes_max })?;
-    Ok(RunPage { events, head_seq: head.seq })
+    let whole = |event: Result<StoredEvent, Fault>| event.map(Ok);
+    let page = page(rows.map(whole), packs.map(whole), |event| event.run_seq, Size { limit, bytes_max })?;
+    Ok(RunPage { events: page.events, head_seq: head.seq })
 }
 
 pub(crate) fn read_log(conn: &Connection, after: Position, limit: u32, bytes_max: usize) -> Result<LogPage, Fault> {
-    let sql = select_events!("WHERE position > ?1 ORDER BY position LIMIT ?2");
-    let mut rows = conn.prepare_cached(sql)?;
-    let rows = rows.query_and_then(params![int(after.id), limit], stored_event)?;
+    // Without a limit: rows that cannot be read take no room on the page.
+    let mut rows = conn.prepare_cached(select_events!("WHERE position > ?1 ORDER BY position"))?;
+    let rows = rows.query_and_then([int(after.id)], |row| {
+        let mut event = None;
+        let read = stored_event(row).map(|read| event = Some(read));
+        let problem = damage(read)?.unwrap_or_default();
+        Ok::<_, Fault>(event.map_or_else(|| unreadable(row.get(0).unwrap_or_default(), problem), Ok))
+    })?;
     let packs = packed::OfLog::after(conn, after.id);
-    let events = page(rows, packs, |event| event.position.id, Size { limit, bytes_max })?;
-    let next = events.last().map_or(after, |event| event.position);
-    Ok(LogPage { events: events.into_iter().map(Arc::new).collect(), next })
+    let Page { events, unreadable, is_last } = page(rows, packs, |event| event.position.id, Size { limit, bytes_max })?;
+    let mut read = LogPage::new(events.into_iter().map(Arc::new).collect(), after);
+    for mut gone in unreadable {
+        gone.run = owner(conn, gone.position.id)?;
+        // Packs lie across one another: what follows the page may stand before the end of one that cannot be read.
+        if is_last {
+            read.next = read.next.max(gone.position);
+        }
+        read.unreadable.push(gone);
+    }
+    Ok(read)
 }
 
 pub(crate) fn log_head(conn: &Connection) -> Result<Position, Fault> {

@@ -9,27 +9,22 @@ use servo_store::log::StoredSnapshot;
 
 use crate::codec::{self, int};
 use crate::error::Fault;
+use crate::sabotage::Sabotage;
 
 const INSERT: &str = "INSERT INTO events (position, run_number, run_id, run_seq, tenant_id, event_id, event_type, \
-     idempotency_key, emitted_at, emitted_by, occurred_at, payload, blob_digest) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+     idempotency_key, emitted_at, emitted_by, occurred_at, payload, blob_digest, format, checksum) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
-/// An event with its sequence and time, at the position it was given or, without one, at the next.
-pub(crate) fn insert(
-    conn: &Connection,
-    number: i64,
-    event: &StoredEvent,
-    tenant: &str,
-    position: Option<u64>,
-) -> Result<(), Fault> {
+/// An event with its sequence and time, at the position it was given.
+pub(crate) fn insert(conn: &Connection, number: i64, event: &StoredEvent, sabotage: Sabotage) -> Result<(), Fault> {
     let is_large = event.payload.len() > INLINE_PAYLOAD_BYTES_MAX;
     let digest = is_large.then(|| Digest::of(event.payload.as_bytes()));
     conn.prepare_cached(INSERT)?.execute(params![
-        position.map(int),
+        int(event.position.id),
         number,
         event.run_id.as_str(),
         int(event.run_seq),
-        tenant,
+        event.tenant.as_str(),
         event.event_id.as_bytes(),
         event.event_type,
         event.idempotency_key.as_bytes(),
@@ -38,6 +33,8 @@ pub(crate) fn insert(
         event.occurred_at.map(|at| at.as_millis()),
         digest.is_none().then_some(&event.payload),
         digest.as_ref().map(Digest::as_bytes),
+        event.format,
+        (!sabotage.writes_no_checksums()).then(|| event.checksum()),
     ])?;
     if let Some(digest) = &digest {
         insert_blob(conn, &event.run_id, digest, &event.payload)?;
@@ -62,16 +59,18 @@ pub(crate) fn set_last_position(conn: &Connection, position: i64) -> Result<(), 
 
 /// The latest at or before a sequence. Whoever asks may see the run.
 pub(crate) fn snapshot_at(conn: &Connection, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>, Fault> {
-    let sql = "SELECT run_seq, state FROM snapshots WHERE run_id = ?1 AND run_seq <= ?2 ORDER BY run_seq DESC LIMIT 1";
+    let sql = "SELECT run_seq, state, checksum FROM snapshots WHERE run_id = ?1 AND run_seq <= ?2 ORDER BY run_seq DESC LIMIT 1";
     let mut found = conn.prepare_cached(sql)?;
     let mut rows = found.query(params![run_id.as_str(), int(seq_max)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(StoredSnapshot { run_seq: codec::count(row, 0)?, state: row.get(1)? }))
+    let snapshot = StoredSnapshot { run_seq: codec::count(row, 0)?, state: codec::text_or_none(row, 1)? };
+    Ok(Some(snapshot.checked(run_id, row.get(2)?)))
 }
 
 pub(crate) fn insert_snapshot(conn: &Connection, run_id: &RunId, snapshot: &StoredSnapshot) -> Result<(), Fault> {
-    let sql = "INSERT INTO snapshots (run_id, run_seq, state) VALUES (?1, ?2, ?3) \
-               ON CONFLICT (run_id, run_seq) DO UPDATE SET state = excluded.state";
-    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(snapshot.run_seq), snapshot.state])?;
+    let sql = "INSERT INTO snapshots (run_id, run_seq, state, checksum) VALUES (?1, ?2, ?3, ?4) \
+               ON CONFLICT (run_id, run_seq) DO UPDATE SET state = excluded.state, checksum = excluded.checksum";
+    let checksum = snapshot.checksum(run_id);
+    conn.prepare_cached(sql)?.execute(params![run_id.as_str(), int(snapshot.run_seq), snapshot.state, checksum])?;
     Ok(())
 }

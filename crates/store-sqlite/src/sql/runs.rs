@@ -13,6 +13,7 @@ use servo_store::{Error, RunRow, Scope};
 
 use crate::codec::{self, int};
 use crate::error::{Fault, is_unique};
+use crate::sql::events::damage;
 use crate::writer::tx::Tx;
 
 pub(crate) use list::list;
@@ -165,6 +166,19 @@ pub(crate) fn find(conn: &Connection, run_id: &RunId) -> Result<Option<RunRow>, 
     let mut found = conn.prepare_cached(&sql)?;
     let mut rows = found.query([run_id.as_str()])?;
     rows.next()?.map(run_row).transpose()
+}
+
+/// Rows that cannot be read, in words.
+pub(crate) fn problems(conn: &Connection) -> Result<Vec<String>, Fault> {
+    let mut found = conn.prepare(&format!("SELECT {COLUMNS} FROM runs"))?;
+    let mut rows = found.query([])?;
+    let mut problems = Vec::new();
+    while let Some(row) = rows.next()? {
+        let run_id = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default()).into_owned();
+        let detail = damage(run_row(row).map(drop))?;
+        problems.extend(detail.map(|detail| format!("the row of run {run_id} cannot be read: {detail}")));
+    }
+    Ok(problems)
 }
 
 pub(crate) fn find_request(conn: &Connection, tenant: &TenantId, key: Digest) -> Result<Option<RunId>, Fault> {

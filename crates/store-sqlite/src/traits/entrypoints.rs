@@ -24,7 +24,7 @@ impl EntrypointStore for SqliteStore {
 
     async fn find_entrypoint(&self, tenant: &TenantId, address: &str) -> Result<Option<EntrypointRow>> {
         let (tenant, address) = (tenant.clone(), address.to_owned());
-        self.read_direct(move |conn| entrypoints::find(conn, &tenant, &address)).await
+        self.read_direct(move |conn| entrypoints::called(conn, &tenant, &address)).await
     }
 
     async fn update_entrypoint(&self, row: EntrypointRow) -> Result<EntrypointRow> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use servo_model::event::FORMAT;
 use servo_model::limits::Limits;
 use servo_model::{RunId, TenantId};
 use servo_store::dispatch::Changed;
@@ -242,6 +243,7 @@ fn append_events(
         outcomes.push(EventOutcome { run_seq, event_id: event.event_id, emitted_at, inserted: true });
         let stored = StoredEvent {
             position: Position::of_id(position.unsigned_abs()),
+            format: FORMAT,
             run_id: stream.run_id.clone(),
             tenant: stream.tenant.clone(),
             run_seq,

@@ -73,7 +73,7 @@ fn a_backup_during_writes_is_a_moment_of_the_store() {
             let count = log.iter().filter(|event| event.run_id == run).count();
             assert!(count == 0 || count % 2 == 1, "no half of a transaction");
         }
-        assert_eq!(wait(copy.integrity()).unwrap(), Vec::<String>::new());
+        assert_eq!(wait(copy.integrity()).unwrap().problems, Vec::<String>::new());
     }
 }
 
@@ -152,6 +152,10 @@ fn a_backup_of_an_earlier_schema_is_restored_and_brought_up_to_date() {
                  SELECT RAISE(ABORT, 'the run has events');
              END;
              DROP TABLE packs;
+             ALTER TABLE events DROP COLUMN checksum;
+             ALTER TABLE events DROP COLUMN format;
+             ALTER TABLE snapshots DROP COLUMN checksum;
+             ALTER TABLE entrypoints DROP COLUMN checksum;
              DELETE FROM schema_migrations WHERE version > 10",
         )
         .unwrap();
@@ -163,7 +167,7 @@ fn a_backup_of_an_earlier_schema_is_restored_and_brought_up_to_date() {
     assert_eq!(events(&store, &run).len(), 2);
     wait(store.append(many(&run, &tenant, 1))).unwrap();
     assert!(wait(store.log_head()).unwrap() > lost);
-    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+    assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
 }
 
 fn refused(backup: &Path) -> Error {

@@ -39,7 +39,7 @@ fn crash(dir: &Path, point: &str, nth: u64) -> bool {
 fn check(dir: &Path, point: &str) {
     let data = dir.join("data");
     let store = open(&data);
-    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new(), "{point}");
+    assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new(), "{point}");
     let acknowledged = fs::read_to_string(dir.join("acknowledged")).unwrap_or_default();
     let last = |word: &str, run: &str| {
         let prefix = format!("{word} {run} ");

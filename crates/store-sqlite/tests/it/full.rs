@@ -28,7 +28,7 @@ fn a_full_store_refuses_keeps_and_recovers() {
     assert!(written > 10);
     assert_eq!(events(&store, &run).len(), written, "what was answered is there, and nothing else");
     assert!(matches!(wait(store.append(one_more(&run, &tenant, 50_000))), Err(Error::Full { .. })));
-    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+    assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
     wait(store.delete_run(&Scope::System, &run)).unwrap();
     for _ in 0..10 {
         wait(store.append(one_more(&other, &tenant, 8_000))).unwrap();
@@ -37,7 +37,7 @@ fn a_full_store_refuses_keeps_and_recovers() {
     drop(store);
     let store = open(dir.path());
     assert_eq!(events(&store, &other).len(), 11);
-    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+    assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
 }
 
 /// The folder of the process that meets the limit; unset everywhere else.
@@ -62,7 +62,7 @@ fn a_limit_on_file_sizes_is_as_good_as_a_full_disk() {
     let (run, tenant) = names();
     assert_eq!(events(&store, &run).len(), written);
     wait(store.append(one_more(&run, &tenant, 8_000))).unwrap();
-    assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+    assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
 }
 
 /// Runs inside the limit, in a process of its own.

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod backup;
+mod checksums;
 mod conformance;
 mod crash;
 mod full;

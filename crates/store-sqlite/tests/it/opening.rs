@@ -134,7 +134,7 @@ fn a_damaged_page_is_found_by_the_check_and_not_served() {
     // The pages that opening needs are whole.
     let store = open(dir.path());
     let found = wait(store.integrity());
-    assert!(matches!(&found, Ok(problems) if !problems.is_empty()) || matches!(found, Err(Error::Corrupt { .. })));
+    assert!(matches!(&found, Ok(found) if !found.problems.is_empty()) || matches!(found, Err(Error::Corrupt { .. })));
     drop(store);
 }
 

@@ -7,7 +7,7 @@ use servo_model::contract::DispatchState;
 use servo_model::{RunId, Timestamp};
 
 use super::{Inner, MemStore, Run};
-use crate::admin::{AdminStore, StoreInfo};
+use crate::admin::{AdminStore, Integrity, StoreInfo};
 use crate::error::{Error, Result};
 use crate::log::StoredEvent;
 use crate::position::Position;
@@ -125,8 +125,7 @@ impl AdminStore for MemStore {
             event.tenant = run.row.tenant.clone();
             inner.log.insert(event.position.id, (event.run_id.clone(), event.run_seq));
             run.head = event.run_seq;
-            run.keys.insert(event.idempotency_key, event.run_seq);
-            run.events.insert(event.run_seq, event);
+            run.keep(event);
         }
         inner.runs.insert(run.row.run_id.clone(), run);
         Ok(())
@@ -137,9 +136,11 @@ impl AdminStore for MemStore {
         Err(Error::Unsupported { what: "backup of a store in memory" })
     }
 
-    async fn integrity(&self) -> Result<Vec<String>> {
-        drop(self.lock()?);
-        Ok(Vec::new())
+    async fn integrity(&self) -> Result<Integrity> {
+        let inner = self.lock()?;
+        let events = inner.runs.values().flat_map(|run| run.events.values().map(move |event| run.check(event)));
+        let problems = events.filter_map(|checked| checked.err()).map(|error| error.to_string()).collect();
+        Ok(Integrity { problems, without_checksum: 0 })
     }
 
     async fn close(&self) -> Result<()> {

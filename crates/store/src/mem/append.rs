@@ -1,6 +1,7 @@
 //! Append, by the rules written at `LogStore`.
 
 use servo_model::Timestamp;
+use servo_model::event::FORMAT;
 
 use super::{Inner, MemStore, Queue, Run};
 use crate::dispatch::{Changed, DispatchChange, DispatchRow};
@@ -161,23 +162,20 @@ impl Draft<'_> {
             self.inner.next_id += 1;
             let id = self.inner.next_id;
             outcomes.push(EventOutcome { run_seq: seq, event_id: event.event_id, emitted_at: now, inserted: true });
-            run.keys.insert(event.idempotency_key, seq);
-            run.events.insert(
-                seq,
-                StoredEvent {
-                    position: Position::of_id(id),
-                    run_id: stream.run_id.clone(),
-                    tenant: stream.tenant.clone(),
-                    run_seq: seq,
-                    event_id: event.event_id,
-                    event_type: event.event_type,
-                    idempotency_key: event.idempotency_key,
-                    emitted_at: now,
-                    emitted_by: event.emitted_by,
-                    occurred_at: event.occurred_at,
-                    payload: event.payload,
-                },
-            );
+            run.keep(StoredEvent {
+                position: Position::of_id(id),
+                format: FORMAT,
+                run_id: stream.run_id.clone(),
+                tenant: stream.tenant.clone(),
+                run_seq: seq,
+                event_id: event.event_id,
+                event_type: event.event_type,
+                idempotency_key: event.idempotency_key,
+                emitted_at: now,
+                emitted_by: event.emitted_by,
+                occurred_at: event.occurred_at,
+                payload: event.payload,
+            });
             self.inner.log.insert(id, (stream.run_id.clone(), seq));
             self.undo.push(Undo::Log(id));
         }

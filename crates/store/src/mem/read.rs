@@ -10,7 +10,7 @@ use servo_model::{RunId, TenantId, Timestamp};
 
 use super::{Inner, MemStore, Run};
 use crate::error::{Error, Result};
-use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredRun, StoredSnapshot};
+use crate::log::{Append, Appended, LogPage, LogStore, RunPage, StoredRun, StoredSnapshot, Unreadable};
 use crate::page::PageBytes;
 use crate::position::Position;
 use crate::runs::{RunQuery, RunRow, RunStore, Scope};
@@ -22,11 +22,12 @@ impl Inner {
 }
 
 impl Run {
-    fn page(&self, after: u64, limit: u32, bytes_max: usize) -> RunPage {
+    fn page(&self, after: u64, limit: u32, bytes_max: usize) -> Result<RunPage> {
         let mut page = PageBytes::new(bytes_max);
         let events = self.events.range(after.saturating_add(1)..).map(|(_, event)| event).take(limit as usize);
-        let events = events.take_while(|event| page.takes(event.payload.len())).cloned().collect();
-        RunPage { events, head_seq: self.head }
+        let events = events.take_while(|event| page.takes(event.payload.len()));
+        let events = events.map(|event| self.check(event).map(|()| event.clone())).collect::<Result<_>>()?;
+        Ok(RunPage { events, head_seq: self.head })
     }
 
     fn snapshot_at(&self, seq_max: u64) -> Option<StoredSnapshot> {
@@ -48,7 +49,7 @@ impl LogStore for MemStore {
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
         let inner = self.lock()?;
-        Ok(inner.run(scope, run_id)?.page(after, limit, self.limits.page_bytes_max))
+        inner.run(scope, run_id)?.page(after, limit, self.limits.page_bytes_max)
     }
 
     async fn load_run(&self, scope: &Scope, run_id: &RunId, limit: u32) -> Result<StoredRun> {
@@ -56,7 +57,7 @@ impl LogStore for MemStore {
         let run = inner.run(scope, run_id)?;
         let snapshot = run.snapshot_at(u64::MAX);
         let after = snapshot.as_ref().map_or(0, |snapshot| snapshot.run_seq);
-        Ok(StoredRun { row: run.row.clone(), snapshot, page: run.page(after, limit, self.limits.page_bytes_max) })
+        Ok(StoredRun { row: run.row.clone(), snapshot, page: run.page(after, limit, self.limits.page_bytes_max)? })
     }
 
     async fn snapshot_at(&self, scope: &Scope, run_id: &RunId, seq_max: u64) -> Result<Option<StoredSnapshot>> {
@@ -76,11 +77,23 @@ impl LogStore for MemStore {
         let inner = self.lock()?;
         let rows = inner.log.range(after.id.saturating_add(1)..).take(limit as usize);
         let mut page = PageBytes::new(self.limits.page_bytes_max);
-        let events = rows.filter_map(|(_, (run, seq))| inner.runs.get(run)?.events.get(seq));
-        let events = events.take_while(|event| page.takes(event.payload.len()));
-        let events: Vec<_> = events.map(|event| Arc::new(event.clone())).collect();
-        let next = events.last().map_or(after, |event| event.position);
-        Ok(LogPage { events, next })
+        let found = rows.filter_map(|(id, (run, seq))| {
+            let run = inner.runs.get(run)?;
+            Some((Position::of_id(*id), run, run.events.get(seq)?))
+        });
+        let mut read = LogPage::new(Vec::new(), after);
+        for (position, run, event) in found.take_while(|(_, _, event)| page.takes(event.payload.len())) {
+            match run.check(event) {
+                Ok(()) => read.events.push(Arc::new(event.clone())),
+                Err(Error::Corrupt { detail }) => {
+                    let run = Some((run.row.run_id.clone(), run.row.tenant.clone()));
+                    read.unreadable.push(Unreadable { position, run, detail });
+                }
+                Err(error) => return Err(error),
+            }
+            read.next = position;
+        }
+        Ok(read)
     }
 
     async fn log_head(&self) -> Result<Position> {

@@ -21,6 +21,7 @@ mod alerts;
 mod atomic;
 pub(super) mod audit;
 mod authority;
+mod damage;
 mod dispatch;
 mod entrypoints;
 pub(super) mod identity;
@@ -45,6 +46,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use servo_model::RunId;
 
 use crate::{Store, TimeSource};
 
@@ -63,6 +65,23 @@ pub trait Backend: Send + Sync {
         let _ = time;
         None
     }
+
+    /// Changes stored bytes past the store's guards, as a failing disk would, and gives a store that reads them. `store` is the
+    /// one that `open` gave. `None` where the suite's cases of damage are not run.
+    async fn damage(&self, store: Arc<dyn Store>, time: TimeSource, damage: &Damage) -> Option<Arc<dyn Store>> {
+        let _ = (store, time, damage);
+        None
+    }
+}
+
+/// One byte of an event's payload that is another one now.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    pub run_id: RunId,
+    pub run_seq: u64,
+    /// A text that stands once in the payload, and what stands there instead, of the same length.
+    pub from: &'static str,
+    pub to: &'static str,
 }
 
 /// Something to be run to its end.

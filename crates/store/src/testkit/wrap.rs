@@ -248,7 +248,7 @@ macro_rules! wrap_store {
                 self.around("backup", self.inner().backup(path)).await
             }
 
-            async fn integrity(&self) -> $crate::Result<Vec<String>> {
+            async fn integrity(&self) -> $crate::Result<$crate::Integrity> {
                 self.around("integrity", self.inner().integrity()).await
             }
 

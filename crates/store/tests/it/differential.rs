@@ -17,7 +17,7 @@ use crate::block_on::block_on;
 
 #[test]
 fn differential() {
-    block_on(check(|| Memory));
+    block_on(check(Memory::default));
 }
 
 /// A store with its pages upside down: the control that must fail.

@@ -6,7 +6,7 @@ use servo_model::limits::Limits;
 use servo_store::log::Expected;
 use servo_store::mem::MemStore;
 use servo_store::testkit::clock::ManualClock;
-use servo_store::testkit::conformance::Backend;
+use servo_store::testkit::conformance::{Backend, Damage};
 use servo_store::testkit::faulty::{Fault, FaultyStore, Fired, Plan};
 use servo_store::testkit::fixtures::{add, fresh_event, run_id, start_append, tenant};
 use servo_store::{Append, Error, LogStore as _, Position, RelayStore as _, RunStore as _, Scope, Store, TimeSource};
@@ -15,19 +15,24 @@ use crate::Memory;
 use crate::block_on::block_on;
 
 /// The wrapper around `dyn Store`, as the runtime's tests use it.
-struct Wrapped;
+#[derive(Default)]
+struct Wrapped(Memory);
 
 #[async_trait::async_trait]
 impl Backend for Wrapped {
     async fn open(&self, time: TimeSource) -> Arc<dyn Store> {
-        Arc::new(FaultyStore::new(Memory.open(time).await, Plan::new()))
+        Arc::new(FaultyStore::new(self.0.open(time).await, Plan::new()))
+    }
+
+    async fn damage(&self, store: Arc<dyn Store>, time: TimeSource, damage: &Damage) -> Option<Arc<dyn Store>> {
+        self.0.damage(store, time, damage).await
     }
 }
 
 mod conformance {
     use super::{Wrapped, block_on};
 
-    servo_store::conformance_tests!(Wrapped, block_on);
+    servo_store::conformance_tests!(Wrapped::default(), block_on);
 }
 
 fn open(plan: &Plan) -> (Arc<MemStore>, FaultyStore<MemStore>) {

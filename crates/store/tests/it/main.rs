@@ -5,28 +5,41 @@ mod differential;
 mod faulty;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use servo_model::limits::Limits;
 use servo_store::mem::MemStore;
-use servo_store::testkit::conformance::{Backend, CASES};
-use servo_store::{Store, TimeSource};
+use servo_store::testkit::conformance::{Backend, CASES, Damage};
+use servo_store::{Store, StoredEvent, TimeSource};
 
 use crate::block_on::block_on;
 
-struct Memory;
+#[derive(Default)]
+struct Memory {
+    /// The one that was opened last.
+    store: Mutex<Option<MemStore>>,
+}
 
 #[async_trait::async_trait]
 impl Backend for Memory {
     async fn open(&self, time: TimeSource) -> Arc<dyn Store> {
-        Arc::new(MemStore::new(time, Limits::default(), [7; 32]))
+        let store = MemStore::new(time, Limits::default(), [7; 32]);
+        *self.store.lock().unwrap() = Some(store.clone());
+        Arc::new(store)
+    }
+
+    async fn damage(&self, store: Arc<dyn Store>, _time: TimeSource, damage: &Damage) -> Option<Arc<dyn Store>> {
+        let held = self.store.lock().unwrap().clone().expect("it was opened");
+        let change = |event: &mut StoredEvent| event.payload = event.payload.replace(damage.from, damage.to);
+        held.damage(&damage.run_id, damage.run_seq, change).unwrap();
+        Some(store)
     }
 }
 
 mod conformance {
     use super::{Memory, block_on};
 
-    servo_store::conformance_tests!(Memory, block_on);
+    servo_store::conformance_tests!(Memory::default(), block_on);
 }
 
 /// Ledger rows that the conformance suite proves, on every backend that runs it.

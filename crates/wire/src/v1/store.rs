@@ -30,6 +30,9 @@ pub struct VerifyReport {
     /// What the database found when it checked itself; empty when nothing is wrong.
     #[serde(default)]
     pub integrity: Vec<String>,
+    /// Events that an earlier version wrote, without a checksum to compare them with.
+    #[serde(default)]
+    pub without_checksum: u64,
 }
 
 /// Something that does not agree.

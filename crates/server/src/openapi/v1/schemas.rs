@@ -362,7 +362,16 @@ fn platform() -> Vec<(&'static str, Value)> {
         ("RedriveRequest", request(&[], &[("position", told(or_null(text()), "Without it, all of them."))])),
         ("Redriven", object(&[("redriven", count())], &[])),
         ("StoreInfo", info),
-        ("VerifyReport", object(&report, &[])),
+        (
+            "VerifyReport",
+            object(
+                &report,
+                &[(
+                    "withoutChecksum",
+                    told(count(), "Events that an earlier version wrote, with no checksum to compare."),
+                )],
+            ),
+        ),
         ("Retired", object(&[("runsRemoved", count())], &[])),
         ("RuntimeCommand", of_contract("command")),
         ("RuntimeEvent", of_contract("event")),

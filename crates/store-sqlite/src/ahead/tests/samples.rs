@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use servo_canon::Digest;
 use servo_model::contract::DispatchState;
+use servo_model::event::FORMAT;
 use servo_model::invocation::{InvocationMode, InvocationStatus};
 use servo_model::{AuditEntry, AuditOutcome, EventId, Role, RunId, RunStatus, StepId, TenantId, Timestamp};
 use servo_store::dispatch::DispatchStep;
@@ -32,6 +33,7 @@ pub(crate) fn event(seq: u64, position: u64) -> StoredEvent {
     let (run_id, tenant) = names();
     StoredEvent {
         position: Position::of_id(position),
+        format: FORMAT,
         run_id,
         tenant,
         run_seq: seq,
@@ -173,6 +175,7 @@ pub(super) fn edges() -> Vec<Change> {
 
 fn edges_of_events(long: &str) -> [Change; 2] {
     let full = StoredEvent {
+        format: u32::MAX,
         event_type: long.to_owned().into(),
         idempotency_key: Digest::from_bytes([0xff; 32]),
         emitted_at: Timestamp::MAX,
@@ -283,9 +286,10 @@ fn rows() -> impl Strategy<Value = RunRow> {
 
 fn events() -> impl Strategy<Value = StoredEvent> {
     let times = (times(), option::of(times()));
-    (any::<(u64, u64)>(), runs(), event_ids(), any::<[u8; 32]>(), times, (texts(), texts(), texts())).prop_map(
-        |((position, run_seq), run, event_id, key, times, texts)| StoredEvent {
+    (any::<(u64, u32, u64)>(), runs(), event_ids(), any::<[u8; 32]>(), times, (texts(), texts(), texts())).prop_map(
+        |((position, format, run_seq), run, event_id, key, times, texts)| StoredEvent {
             position: Position::of_id(position),
+            format,
             run_id: run.0,
             tenant: run.1,
             run_seq,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use servo_canon::Digest;
+use servo_model::event::FORMAT;
 use servo_model::{EventId, RunId, TenantId, Timestamp};
 use servo_store::testkit::fixtures;
 use servo_store::{Position, StoredEvent};
 
-use super::insert_pack;
+use super::{Packing, insert_pack};
 use crate::codec::int;
+use crate::sabotage::Sabotage;
 use crate::schema;
 use crate::sql::{log, runs};
 
@@ -74,7 +76,8 @@ impl Filled {
         }
         for (run_id, packs) in packs {
             for pack in packs {
-                insert_pack(&self.conn, self.numbers[&run_id], &pack, int(self.last_position)).unwrap();
+                let packing = packing(self.numbers[&run_id], int(self.last_position));
+                insert_pack(&self.conn, packing, &pack).unwrap();
             }
         }
     }
@@ -91,6 +94,7 @@ impl Filled {
         *seq += 1;
         let event = Arc::new(StoredEvent {
             position: Position::of_id(position),
+            format: FORMAT,
             run_id,
             tenant: tenant(),
             run_seq: *seq,
@@ -111,7 +115,11 @@ impl Filled {
     }
 }
 
+pub(crate) fn packing(number: i64, flush_end: i64) -> Packing {
+    Packing { number, flush_end, sabotage: Sabotage::default() }
+}
+
 /// A row that knows its position.
 pub(crate) fn insert_row(conn: &Connection, number: i64, event: &StoredEvent) {
-    log::insert(conn, number, event, event.tenant.as_str(), Some(event.position.id)).unwrap();
+    log::insert(conn, number, event, Sabotage::default()).unwrap();
 }

@@ -7,30 +7,40 @@ use rusqlite::{CachedStatement, Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId};
 use servo_store::StoredEvent;
+use servo_store::checksum::changed;
 use servo_store::log::EventOutcome;
 
+use super::{Found, damage, unreadable};
 use crate::bytes::Damage;
 use crate::codec::{self, int};
 use crate::error::{Fault, corrupt};
 use crate::pack::{self, Cursor};
+use crate::sabotage::Sabotage;
 
 macro_rules! select_packs {
     ($rest:literal) => {
         concat!(
-            "SELECT last_position, first_position, first_seq, last_seq, run_id, tenant_id, events FROM packs ",
+            "SELECT last_position, first_position, first_seq, last_seq, run_id, tenant_id, events, flush_end, run_number, \
+             checksum FROM packs ",
             $rest
         )
     };
 }
 
-/// Writes events of one run as one pack. Their sequences are consecutive, and their positions grow up to `flush_end`,
-/// the last one of the transaction. None is written if there are none.
-pub(crate) fn insert_pack(
-    conn: &Connection,
-    number: i64,
-    events: &[Arc<StoredEvent>],
-    flush_end: i64,
-) -> Result<(), Fault> {
+/// What a pack's row has besides its events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packing {
+    /// The run's.
+    pub(crate) number: i64,
+    /// The last position of the transaction.
+    pub(crate) flush_end: i64,
+    pub(crate) sabotage: Sabotage,
+}
+
+/// Writes events of one run as one pack. Their sequences are consecutive, and their positions grow up to `flush_end`. None is
+/// written if there are none.
+pub(crate) fn insert_pack(conn: &Connection, packing: Packing, events: &[Arc<StoredEvent>]) -> Result<(), Fault> {
+    let Packing { number, flush_end, sabotage } = packing;
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return Ok(()) };
     let follows = |pair: &[Arc<StoredEvent>]| {
         let (one, next) = (&pair[0], &pair[1]);
@@ -40,7 +50,20 @@ pub(crate) fn insert_pack(
         return Err(corrupt(format!("events of run {} that do not follow one another", first.run_id)).into());
     }
     let sql = "INSERT INTO packs (last_position, flush_end, first_position, run_number, first_seq, last_seq, run_id, \
-               tenant_id, events) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+               tenant_id, events, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let encoded = pack::encode(events);
+    let row = pack::Row {
+        last_position: last.position.id,
+        flush_end: flush_end.unsigned_abs(),
+        first_position: first.position.id,
+        run_number: number,
+        first_seq: first.run_seq,
+        last_seq: last.run_seq,
+        run_id: first.run_id.as_str().as_bytes(),
+        tenant: first.tenant.as_str().as_bytes(),
+        events: &encoded,
+    };
+    let checksum = (!sabotage.writes_no_checksums()).then(|| row.checksum());
     conn.prepare_cached(sql)?.execute(params![
         int(last.position.id),
         flush_end,
@@ -50,7 +73,8 @@ pub(crate) fn insert_pack(
         int(last.run_seq),
         first.run_id.as_str(),
         first.tenant.as_str(),
-        pack::encode(events),
+        encoded,
+        checksum,
     ])?;
     Ok(())
 }
@@ -104,6 +128,33 @@ fn damaged(last_position: i64, damage: Damage) -> Fault {
     corrupt(format!("the pack that ends at position {last_position} {damage}")).into()
 }
 
+/// Compares a pack with its checksum, if it has one. Of the columns that `select_packs` names.
+pub(crate) fn check(row: &Row<'_>) -> Result<(), Fault> {
+    let Some(checksum) = row.get::<_, Option<i64>>(9)? else { return Ok(()) };
+    let of_text = |index| Ok::<_, Fault>(row.get_ref(index)?.as_bytes().unwrap_or_default());
+    let number = |index| Ok::<_, Fault>(row.get::<_, i64>(index)?.cast_unsigned());
+    let (first_seq, last_seq, run_id) = (number(2)?, number(3)?, of_text(4)?);
+    let found = pack::Row {
+        last_position: number(0)?,
+        flush_end: number(7)?,
+        first_position: number(1)?,
+        run_number: row.get(8)?,
+        first_seq,
+        last_seq,
+        run_id,
+        tenant: of_text(5)?,
+        events: blob(row, 6)?,
+    };
+    if found.checksum() == checksum {
+        return Ok(());
+    }
+    Err(corrupt(match codec::run_id(row, 4) {
+        Ok(run_id) => changed(&run_id, first_seq, last_seq),
+        Err(_) => format!("the pack that ends at position {} is of no run", found.last_position),
+    })
+    .into())
+}
+
 /// A pack that is being read: an iterator over those of its events that were not passed over.
 struct Open {
     last_position: i64,
@@ -120,6 +171,7 @@ impl Open {
         let (first_position, first_seq, last_seq) =
             (codec::count(row, 1)?, codec::count(row, 2)?, codec::count(row, 3)?);
         let bytes = blob(row, 6)?;
+        check(row)?;
         let checked = || {
             let cursor = Cursor::open(first_seq, bytes)?;
             cursor.check_last_seq(last_seq)?;
@@ -131,6 +183,7 @@ impl Open {
         Ok(Self { last_position, run_id: codec::run_id(row, 4)?, tenant: codec::tenant(row, 5)?, bytes, cursor })
     }
 
+    /// The pack that ends there.
     fn at(conn: &Connection, last_position: i64) -> Result<Self, Fault> {
         let mut found = conn.prepare_cached(select_packs!("WHERE last_position = ?1"))?;
         let mut rows = found.query([last_position])?;
@@ -215,22 +268,36 @@ impl<'c> OfLog<'c> {
         Self { conn, after, known: int(after), waiting: Vec::new(), open: BTreeMap::new() }
     }
 
-    fn next_event(&mut self) -> Result<Option<StoredEvent>, Fault> {
+    fn next_event(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             if self.open.is_empty() && self.waiting.is_empty() && !self.find_flush()? {
                 return Ok(None);
             }
             while let Some((_, last)) = self.waiting.pop_if(|(first, _)| is_next(&self.open, *first)) {
-                let mut pack = Open::at(self.conn, last)?;
-                pack.skip_positions(self.after)?;
-                self.put(pack)?;
+                if let Some(detail) = damage(self.open(last))? {
+                    return Ok(Some(unreadable(last, detail)));
+                }
             }
-            if let Some((_, mut pack)) = self.open.pop_first() {
-                let event = pack.next_event()?;
-                self.put(pack)?;
-                return Ok(event);
+            if let Some((_, pack)) = self.open.pop_first() {
+                let last = pack.last_position;
+                let mut event = None;
+                return match damage(self.take(pack, &mut event))? {
+                    Some(detail) => Ok(Some(unreadable(last, detail))),
+                    None => Ok(event.map(Ok)),
+                };
             }
         }
+    }
+
+    fn open(&mut self, last: i64) -> Result<(), Fault> {
+        let mut pack = Open::at(self.conn, last)?;
+        pack.skip_positions(self.after)?;
+        self.put(pack)
+    }
+
+    fn take(&mut self, mut pack: Open, event: &mut Option<StoredEvent>) -> Result<(), Fault> {
+        *event = pack.next_event()?;
+        self.put(pack)
     }
 
     fn put(&mut self, mut pack: Open) -> Result<(), Fault> {
@@ -250,8 +317,10 @@ impl<'c> OfLog<'c> {
         let mut found = self.conn.prepare_cached(OF_FLUSH)?;
         let mut rows = found.query([self.known])?;
         while let Some(row) = rows.next()? {
-            let (last, flush_end): (i64, i64) = (row.get(1)?, row.get(2)?);
-            self.waiting.push((codec::count(row, 0)?, last));
+            let last: i64 = row.get(1)?;
+            // These two may be what is damaged. The pack's checksum says so when the pack is opened.
+            let flush_end = row.get(2).unwrap_or(last);
+            self.waiting.push((codec::count(row, 0).unwrap_or_default(), last));
             self.known = self.known.max(last).max(flush_end);
         }
         self.waiting.sort_unstable_by(|one, other| other.cmp(one));
@@ -264,7 +333,7 @@ fn is_next(open: &BTreeMap<u64, Open>, first: u64) -> bool {
 }
 
 impl Iterator for OfLog<'_> {
-    type Item = Result<StoredEvent, Fault>;
+    type Item = Result<Found, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_event().transpose()
@@ -292,9 +361,17 @@ pub(super) fn count(conn: &Connection, after: u64, until: u64, most: u64) -> Res
         counted += if first > after && last <= until {
             codec::count(row, 3)?.saturating_sub(codec::count(row, 2)?) + 1
         } else {
-            let mut pack = Open::at(conn, row.get(0)?)?;
-            pack.skip_positions(after)?;
-            pack.skip_positions(until)?
+            let last = row.get(0)?;
+            let mut between = 0;
+            let mut counted = || {
+                let mut pack = Open::at(conn, last)?;
+                pack.skip_positions(after)?;
+                between = pack.skip_positions(until)?;
+                Ok(())
+            };
+            // A pack that cannot be read has no events to wait for.
+            damage(counted())?;
+            between
         };
     }
     Ok(counted.min(most))

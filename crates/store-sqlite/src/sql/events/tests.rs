@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use servo_store::Integrity;
 use servo_store::testkit::fixtures;
 
-use super::fixture::{Filled, Plan, packed, row, run, tenant};
+use super::fixture::{Filled, Plan, packed, packing, row, run, tenant};
 use super::*;
 
 fn page_of<'e>(events: impl Iterator<Item = &'e Arc<StoredEvent>>, limit: u32, bytes_max: usize) -> Vec<StoredEvent> {
@@ -66,12 +67,8 @@ fn check_log(filled: &Filled) {
             let from = Position::of_id(after);
             let read = read_log(conn, from, limit, bytes_max).unwrap();
             let events = page_of(log.iter().filter(|event| event.position.id > after), limit, bytes_max);
-            let next = events.last().map_or(from, |event| event.position);
-            assert_eq!(
-                read,
-                LogPage { events: events.into_iter().map(std::sync::Arc::new).collect(), next },
-                "{after} {limit}"
-            );
+            let events = events.into_iter().map(std::sync::Arc::new).collect();
+            assert_eq!(read, LogPage::new(events, from), "{after} {limit}");
         }
         for until in (after..last + 2).chain([u64::MAX]) {
             let between = log.iter().filter(|event| event.position.id > after && event.position.id <= until);
@@ -100,7 +97,7 @@ proptest! {
         }
         check_runs(&filled);
         check_log(&filled);
-        prop_assert_eq!(crate::sql::admin::integrity(&filled.conn).unwrap(), Vec::<String>::new());
+        prop_assert_eq!(crate::sql::admin::integrity(&filled.conn).unwrap(), Integrity::default());
     }
 }
 
@@ -116,14 +113,17 @@ fn a_page_opens_no_pack_that_it_does_not_reach() {
     let mut filled = Filled::new();
     filled.flush(&[packed(0), packed(0), packed(1), packed(1)]);
     filled.flush(&[row(0), packed(0)]);
-    let sql = "DROP TRIGGER packs_no_update; UPDATE packs SET events = x'00' WHERE last_position > 2";
+    let sql = "DROP TRIGGER packs_no_update; UPDATE packs SET events = x'00', checksum = NULL WHERE last_position > 2";
     filled.conn.execute_batch(sql).unwrap();
     let conn = &filled.conn;
     assert_eq!(read_log(conn, Position::START, 2, 1_000).unwrap().events.len(), 2);
     assert_eq!(read_run(conn, &Scope::System, &run(0), 0, 2, 1_000).unwrap().events.len(), 2);
-    let failed = read_log(conn, Position::START, 3, 1_000).unwrap_err();
-    let Fault::Refused(Error::Corrupt { detail }) = failed else { panic!("{failed:?}") };
-    assert_eq!(detail, "the pack that ends at position 4 has a version that this program does not know");
+    let past = read_log(conn, Position::START, 3, 1_000).unwrap();
+    let detail = "the pack that ends at position 4 has a version that this program does not know".to_owned();
+    let unreadable = Unreadable { position: Position::of_id(4), run: Some((run(1), tenant())), detail };
+    assert_eq!((past.events.len(), past.next.id, &past.unreadable[0]), (3, 5, &unreadable));
+    let next = past.unreadable.iter().map(|gone| gone.position.id).collect::<Vec<_>>();
+    assert_eq!(next, [4, 6], "to know which is first, the beginning of the next one is looked at");
     assert!(find_key(conn, filled.numbers[&run(1)], Digest::of(b"another")).is_err());
     assert!(pack_keys(conn, filled.numbers[&run(1)]).is_err());
     assert_eq!(count_log(conn, Position::START, Position::of_id(6), 100).unwrap(), 6, "whole packs are not opened");
@@ -134,10 +134,17 @@ fn a_pack_that_is_not_what_its_row_says_is_damage() {
     for change in ["last_seq = last_seq + 1", "first_position = first_position + 1", "first_seq = 2, last_seq = 2"] {
         let mut filled = Filled::new();
         filled.flush(&[packed(0), packed(1), packed(0)]);
-        let sql = format!("DROP TRIGGER packs_no_update; UPDATE packs SET {change} WHERE last_position = 3");
-        filled.conn.execute_batch(&sql).unwrap();
-        let read = read_log(&filled.conn, Position::START, 10, 1_000);
-        assert!(matches!(read, Err(Fault::Refused(Error::Corrupt { .. }))), "{change}: {read:?}");
+        for checksum in ["", ", checksum = NULL"] {
+            let change = format!("UPDATE packs SET {change}{checksum} WHERE last_position = 3");
+            filled.conn.execute_batch(&format!("DROP TRIGGER IF EXISTS packs_no_update; {change}")).unwrap();
+            let read = read_log(&filled.conn, Position::START, 10, 1_000).unwrap();
+            let (seen, gone) = (read.events.iter().map(|event| event.position.id), &read.unreadable[0]);
+            assert_eq!(
+                (seen.collect::<Vec<_>>(), gone.position.id, read.next.id),
+                (vec![2], 3, 3),
+                "{change}: {read:?}"
+            );
+        }
     }
 }
 
@@ -159,12 +166,12 @@ fn only_events_that_follow_one_another_are_packed() {
     let number = filled.numbers[&run(0)];
     let log = |index: usize| filled.log[index].clone();
     for events in [vec![log(0), log(2)], vec![log(1), log(0)], vec![log(2), log(3)]] {
-        let written = insert_pack(&filled.conn, number, &events, 100);
+        let written = insert_pack(&filled.conn, packing(number, 100), &events);
         assert!(matches!(written, Err(Fault::Refused(Error::Corrupt { .. }))), "{events:?}");
     }
-    insert_pack(&filled.conn, number, &[], 100).unwrap();
+    insert_pack(&filled.conn, packing(number, 100), &[]).unwrap();
     let next = StoredEvent { run_seq: 4, position: Position::of_id(9), ..StoredEvent::clone(&log(2)) };
-    let short = insert_pack(&filled.conn, number, &[Arc::new(next)], 8);
+    let short = insert_pack(&filled.conn, packing(number, 8), &[Arc::new(next)]);
     assert!(matches!(short, Err(Fault::Sql(_))), "a pack ends at or before its flush");
 }
 

@@ -9,7 +9,9 @@ use servo_store::{Error, RunRow, Scope};
 
 use super::filter::Condition;
 use super::{COLUMNS, run_row};
+use crate::codec::int;
 use crate::error::Fault;
+use crate::sql::events::damage;
 
 /// One range of an index.
 #[derive(Debug, Clone, Copy, Default)]
@@ -168,11 +170,24 @@ fn list_one(
     }
     let column = column.map_or(String::new(), |column| format!("{column} {direction}, "));
     sql.push_str(&format!(" ORDER BY {column}run_id {direction} LIMIT :limit"));
-    values.push((":limit", &query.limit));
     let mut found = conn.prepare_cached(&sql)?;
-    let mut rows = found.query(&values[..])?;
-    while let Some(row) = rows.next()? {
-        list.push(run_row(row)?);
+    let (start, mut limit) = (list.len(), u64::from(query.limit));
+    loop {
+        let asked = int(limit);
+        let mut values = values.clone();
+        values.push((":limit", &asked));
+        let mut rows = found.query(&values[..])?;
+        let (mut seen, mut unreadable) = (0, 0);
+        while let Some(row) = rows.next()? {
+            let read = run_row(row).map(|row| list.push(row));
+            seen += 1;
+            unreadable += u64::from(damage(read)?.is_some());
+        }
+        // A row that cannot be read hides no other: the page is as long as without it. The check of the store names it.
+        if unreadable == 0 || seen < limit || seen - unreadable >= u64::from(query.limit) {
+            return Ok(());
+        }
+        list.truncate(start);
+        limit = u64::from(query.limit) + unreadable;
     }
-    Ok(())
 }

@@ -21,7 +21,7 @@ pub(super) async fn it_says_what_it_is(ctx: &Context) {
     let info = ctx.store.info().await.unwrap();
     assert!(["memory", "sqlite", "postgres"].contains(&info.kind), "{info:?}");
     assert!(info.schema_version >= 1 && !info.engine_version.is_empty(), "{info:?}");
-    assert_eq!(ctx.store.integrity().await.unwrap(), [""; 0]);
+    assert_eq!(ctx.store.integrity().await.unwrap().problems, [""; 0]);
     assert_eq!(ctx.store.secret().await.unwrap(), ctx.store.secret().await.unwrap());
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use servo_model::{RunId, TenantId};
 
-use super::{Backend, BlockOn};
+use super::{Backend, BlockOn, Damage};
 use crate::log::{Append, Appended, StoredEvent, StreamAppend, StreamOutcome};
 use crate::position::Position;
 use crate::runs::Scope;
@@ -43,6 +43,12 @@ impl Context {
         self.store.close().await.unwrap();
         let store = self.backend.reopen(self.clock.time_source()).await?;
         Some(Self { store, ..self.clone() })
+    }
+
+    /// The store after bytes of it have changed.
+    pub async fn damaged(&self, damage: &Damage) -> Self {
+        let damaged = self.backend.damage(self.store.clone(), self.clock.time_source(), damage).await;
+        Self { store: damaged.expect("the backend knows how"), ..self.clone() }
     }
 
     /// Starts a run with one event.

@@ -2,6 +2,7 @@
 
 use servo_canon::Digest;
 use servo_model::Timestamp;
+use servo_model::event::FORMAT;
 
 use super::Context;
 use crate::error::Error;
@@ -21,6 +22,7 @@ pub(super) fn imported(ctx: &Context, run: &str, sequences: &[u64]) -> (RunRow, 
         StoredEvent {
             // Positions of the other store mean nothing here.
             position: Position::of_id(1_000_000 + seq),
+            format: FORMAT,
             run_id: run.clone(),
             tenant: acme.clone(),
             run_seq: *seq,

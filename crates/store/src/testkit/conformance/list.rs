@@ -133,6 +133,11 @@ macro_rules! __conformance_cases {
                 a_transaction_has_a_size;
                 a_run_has_a_last_event;
             }
+            damage {
+                a_changed_event_is_refused_and_named;
+                readers_of_the_log_pass_a_changed_event_by;
+                a_damaged_run_can_be_set_aside_and_removed;
+            }
             snapshots_resync {
                 the_latest_at_or_before_is_found;
                 an_append_can_bring_one;

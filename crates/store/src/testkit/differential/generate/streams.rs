@@ -1,7 +1,7 @@
 //! Random appends and imports.
 
 use servo_canon::Digest;
-use servo_model::event::idempotency_key;
+use servo_model::event::{FORMAT, idempotency_key};
 use servo_model::{RunId, RunStatus, TenantId};
 
 use super::super::op::Op;
@@ -227,6 +227,7 @@ impl World<'_> {
             run_seq += 1 + self.rng.below(3);
             events.push(StoredEvent {
                 position: Position::of_id(7),
+                format: FORMAT,
                 run_id: run_id.clone(),
                 tenant: owner.clone(),
                 run_seq,
