@@ -52,6 +52,8 @@ alert_codes! {
     PauseDrainTimeout = "PAUSE_DRAIN_TIMEOUT", P2;
     /// A run's log cannot be read; the run is set aside.
     RunQuarantined = "RUN_QUARANTINED", P1;
+    /// Something in the log is not as it was written, and it is not certain whose it is. Readers of the log pass it by.
+    LogDamaged = "LOG_DAMAGED", P1;
     /// An append took longer than the write latency budget.
     WriteBudgetExceeded = "WRITE_BUDGET_EXCEEDED", P2;
     /// A long transaction holds back readers of the Postgres log.

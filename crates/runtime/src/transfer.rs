@@ -43,7 +43,7 @@ impl Engine {
         let mut events = Vec::new();
         let mut after = 0;
         loop {
-            let page = self.store().read_run(scope, run_id, after, 1_000).await?;
+            let page = self.read_events(scope, run_id, after, 1_000).await?;
             for stored in &page.events {
                 let document = RawValue::from_string(stored.doc().to_json());
                 events.push(document.map_err(|error| Invalid::new("events", error.to_string()))?);
@@ -132,7 +132,8 @@ impl Engine {
     /// Removes a run with everything it has. A run that is active is ended first, so that running code is told.
     pub async fn delete(&self, scope: &Scope, run_id: &RunId, by: &str) -> Result<(), Error> {
         match self.terminate(scope, run_id, by, "deleted").await {
-            Ok(()) | Err(Error::Refused(_)) => {}
+            // Of one that cannot be read, what does not let it end does not keep it either.
+            Ok(()) | Err(Error::Refused(_) | Error::Store(servo_store::Error::Corrupt { .. })) => {}
             Err(error) => return Err(error),
         }
         self.store().delete_run(scope, run_id).await?;

@@ -49,9 +49,12 @@ pub async fn verify(store: &dyn Store, mut progress: impl FnMut(u64) + Send) -> 
             };
             // Read again: the run may have moved between the list and the fold.
             let Some(row) = store.get_run(&Scope::System, &row.run_id).await? else { continue };
-            if !row.agrees_with(&state) && row.changed_seq <= state.last_event_seq {
+            if row.changed_seq <= state.last_event_seq
+                && let Some(what) = row.disagreement(&state)
+            {
                 let (row_says, events_say) = (row.status.as_str(), state.status.as_str());
-                found(format!("the row says {row_says} ({}), the events say {events_say}", row.visible.as_str()));
+                let visible = row.visible.as_str();
+                found(format!("the row says {row_says} ({visible}), the events say {events_say}: its {what} differs"));
             }
             let timer = store.get_timer(&row.run_id).await?;
             if state.next_due(now).is_some() && timer.is_none() {

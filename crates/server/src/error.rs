@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use servo_model::Invalid;
 use servo_model::codes::{self, Code};
+use servo_store::checksum::CHECKSUM_DIFFERS;
 use servo_wire::Problem;
 
 /// An answer that is no. Path and request id are filled in by whoever wraps the handlers (`request`).
@@ -91,8 +92,13 @@ impl From<servo_runtime::Error> for ApiError {
                 answer.retry_after = Some(u64::try_from(seconds).unwrap_or(u64::MAX));
                 answer
             }
-            // What is wrong with the log is told in the run's row and in an alert; here it could name anything.
-            E::Quarantined(_) => Self::new(code).detail("the run is set aside; its list entry and an alert say why"),
+            // What is wrong with the log is told in the run's row and in an alert; here it could name anything. Only a checksum's word
+            // has nothing but the event and the run.
+            E::Quarantined(reason) => Self::new(code).detail(if reason.ends_with(CHECKSUM_DIFFERS) {
+                format!("the run is set aside: {reason}")
+            } else {
+                "the run is set aside; its list entry and an alert say why".to_owned()
+            }),
             E::Refused(_) | E::Store(_) | E::RequestMismatch | E::Contention(_) | E::ShuttingDown => {
                 Self::new(code).detail(error.to_string()).cause(&error)
             }

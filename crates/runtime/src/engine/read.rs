@@ -2,9 +2,10 @@
 
 use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunSnapshot, RunState, TenantId};
+use servo_store::log::RunPage;
 use servo_store::relay::NewAlert;
 use servo_store::resync::{fold, load};
-use servo_store::{RunRow, Scope};
+use servo_store::{RunRow, Scope, Unreadable};
 
 use super::{Engine, Error, Hot};
 
@@ -68,6 +69,42 @@ impl Engine {
         }
     }
 
+    /// Events of a run as they are stored. A run with an event that is not as it was written is set aside.
+    pub async fn read_events(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage, Error> {
+        match self.inner.store.read_run(scope, run_id, after, limit).await {
+            Err(servo_store::Error::Corrupt { detail }) if !run_id.is_system() => {
+                let row = self.readable_row(scope, run_id).await?;
+                Err(self.damaged(&row.tenant, run_id, detail).await)
+            }
+            page => Ok(page?),
+        }
+    }
+
+    /// What a reader of the log passes by: its run is set aside. Where it is not certain whose it is, an alert names the place.
+    pub(crate) async fn set_aside_unreadable(&self, unreadable: &[Unreadable]) -> Result<(), servo_store::Error> {
+        for Unreadable { position, run, detail } in unreadable {
+            if let Some((run_id, tenant)) = run.as_ref().filter(|(run_id, _)| !run_id.is_system()) {
+                let row = self.inner.store.get_run(&Scope::System, run_id).await?;
+                // Every reader of the log comes by, and again after each start.
+                if row.is_some_and(|row| row.quarantined.is_none()) {
+                    self.try_quarantine(run_id, tenant, detail).await?;
+                }
+                continue;
+            }
+            tracing::error!(%position, detail, "passed by: the log is not as it was written");
+            crate::metrics::alert(AlertCode::LogDamaged);
+            let alert = NewAlert {
+                code: AlertCode::LogDamaged,
+                subject: position.to_string(),
+                run_id: None,
+                tenant: TenantId::system(),
+                message: detail.clone(),
+            };
+            self.inner.store.raise_alert(alert).await?;
+        }
+        Ok(())
+    }
+
     async fn damaged(&self, tenant: &TenantId, run_id: &RunId, detail: String) -> Error {
         self.quarantine(run_id, tenant, &detail).await;
         Error::Quarantined(detail)
@@ -112,7 +149,7 @@ impl Engine {
         mut state: Box<RunState>,
     ) -> Result<Box<RunState>, Error> {
         loop {
-            let page = self.inner.store.read_run(scope, &state.run_id, state.last_event_seq, 1_000).await?;
+            let page = self.read_events(scope, &state.run_id, state.last_event_seq, 1_000).await?;
             for stored in &page.events {
                 match stored.decode() {
                     Ok(event) => {

@@ -132,7 +132,7 @@ impl Executions {
 
     async fn read(&self, wanted: &Wanted, after: u64, told: u64) -> Result<Read, Refused> {
         let Wanted { scope, run, with_data, .. } = wanted;
-        let page = self.engine.store().read_run(scope, run, after, READ).await?;
+        let page = self.engine.read_events(scope, run, after, READ).await?;
         let mut decoded = Vec::with_capacity(page.events.len());
         for stored in &page.events {
             let event = stored.decode().map_err(|invalid| crate::engine::Error::Quarantined(invalid.to_string()))?;

@@ -114,8 +114,11 @@ impl Projector {
         let position = super::resume(&self.engine, CURSOR, &mut self.position, &mut self.stored).await?;
         let page = self.engine.store().read_log(position, BATCH).await?;
         self.measure(page.events.first().map(|event| event.emitted_at)).await?;
-        let Some(last) = page.events.last() else { return Ok(0) };
-        let last_event_id = Some(last.event_id);
+        if page.is_end() {
+            return Ok(0);
+        }
+        self.engine.set_aside_unreadable(&page.unreadable).await?;
+        let last_event_id = page.events.last().map(|last| last.event_id);
         for event in &page.events {
             self.follow(event).await?;
         }
@@ -129,7 +132,7 @@ impl Projector {
         if self.passed.len() > PASSED_MAX {
             self.passed.clear();
         }
-        Ok(page.events.len())
+        Ok(page.events.len() + page.unreadable.len())
     }
 
     async fn follow(&mut self, stored: &StoredEvent) -> Result<(), servo_store::Error> {
@@ -247,7 +250,10 @@ impl Projector {
         while state.last_event_seq + 1 < stored.run_seq {
             let (after, left) = (state.last_event_seq, stored.run_seq - 1 - state.last_event_seq);
             let limit = u32::try_from(left).map_or(BATCH, |left| left.min(BATCH));
-            let page = self.engine.store().read_run(&Scope::System, &stored.run_id, after, limit).await?;
+            let page = match self.engine.store().read_run(&Scope::System, &stored.run_id, after, limit).await {
+                Err(servo_store::Error::Corrupt { .. }) => return Ok(state),
+                page => page?,
+            };
             for event in page.events {
                 let Ok(event) = event.decode() else { return Ok(state) };
                 state.advance(&event);

@@ -9,9 +9,10 @@ use std::time::Duration;
 use servo_model::TenantId;
 use servo_model::alert::AlertCode;
 use servo_model::event::EventBody;
+use servo_model::limits::clip;
 use servo_model::operation::OperationAction;
 use servo_store::relay::{CursorRow, NewAlert, OutboxRow};
-use servo_store::{Fence, Position, Scope, StoredEvent};
+use servo_store::{Fence, Position, Scope, StoredEvent, Unreadable};
 
 use super::authority::Authority;
 use crate::bus::{Bus, BusError, BusMessage};
@@ -94,9 +95,15 @@ impl Relay {
                 return Ok(Progress::UpToDate);
             }
             let page = self.engine.store().read_log(position, self.engine.config().outbox.batch).await?;
-            if page.events.is_empty() {
+            if page.is_end() {
                 self.answered().await?;
                 return Ok(Progress::UpToDate);
+            }
+            // An event that is not as it was written is published by nobody, and holds back no other.
+            self.engine.set_aside_unreadable(&page.unreadable).await?;
+            if page.events.is_empty() {
+                self.move_to(CursorRow::at(CURSOR, page.next), fence).await?;
+                continue;
             }
             let messages: Vec<_> = page.events.iter().map(|event| message(event)).collect();
             let mut span = self.span(messages.len());
@@ -125,10 +132,10 @@ impl Relay {
                 down = Some(BusError::Unavailable("the bus gave no answer".to_owned()));
             }
             if let Some(last) = reached {
-                let row = CursorRow { last_event_id: Some(last.event_id), ..CursorRow::at(CURSOR, last.position) };
-                self.engine.store().move_cursor(self.stored, row, fence).await?;
-                self.position = Some(last.position);
-                self.stored = self.position;
+                let is_whole = down.is_none() && page.events.last().is_some_and(|end| end.position == last.position);
+                let position = if is_whole { page.next } else { last.position };
+                let row = CursorRow { last_event_id: Some(last.event_id), ..CursorRow::at(CURSOR, position) };
+                self.move_to(row, fence).await?;
             }
             if let Some(error) = down {
                 return self.unavailable(&error).await;
@@ -156,11 +163,17 @@ impl Relay {
         let head = self.engine.store().log_head().await?;
         // Somebody may have come while the head was read; what lies before it is theirs, then.
         if head != position && !self.bus.has_listeners() {
-            self.engine.store().move_cursor(self.stored, CursorRow::at(CURSOR, head), fence).await?;
-            self.position = Some(head);
-            self.stored = self.position;
+            self.move_to(CursorRow::at(CURSOR, head), fence).await?;
         }
         self.answered().await
+    }
+
+    async fn move_to(&mut self, row: CursorRow, fence: Option<Fence>) -> Result<(), servo_store::Error> {
+        let position = row.position;
+        self.engine.store().move_cursor(self.stored, row, fence).await?;
+        self.position = Some(position);
+        self.stored = self.position;
+        Ok(())
     }
 
     /// Tries refused events again whose time has come.
@@ -170,6 +183,12 @@ impl Relay {
             let event = match self.engine.store().read_run(&Scope::System, &row.run_id, before, 1).await {
                 Ok(page) => page.events.into_iter().find(|event| event.run_seq == row.run_seq),
                 Err(servo_store::Error::NotFound) => None,
+                // It has changed since it was refused: trying again will not help.
+                Err(servo_store::Error::Corrupt { detail }) => {
+                    self.engine.set_aside_unreadable(&[unreadable(&row, &detail)]).await?;
+                    self.engine.store().outbox_bury(OutboxRow { last_error: clip(&detail).to_owned(), ..row }).await?;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             let Some(event) = event else {
@@ -198,7 +217,7 @@ impl Relay {
             tenant: event.tenant.clone(),
             attempts,
             next_at: self.engine.store().now().await?.plus(self.pause(attempts)),
-            last_error: servo_model::limits::clip(error).to_owned(),
+            last_error: clip(error).to_owned(),
         };
         if attempts < config.attempts_max {
             return self.engine.store().outbox_put(row).await;
@@ -258,6 +277,11 @@ impl Relay {
         let jitter = self.engine.ids().jitter(Duration::from_millis(limit));
         jitter.max(Duration::from_millis(config.backoff_min_ms / 2))
     }
+}
+
+fn unreadable(row: &OutboxRow, detail: &str) -> Unreadable {
+    let run = Some((row.run_id.clone(), row.tenant.clone()));
+    Unreadable { position: row.position, run, detail: detail.to_owned() }
 }
 
 fn message(event: &StoredEvent) -> BusMessage {

@@ -42,14 +42,18 @@ pub async fn step(engine: &Engine, fence: Option<Fence>) -> Result<bool, servo_s
         return Ok(false);
     };
     let page = engine.store().read_log(cursor.position, BATCH).await?;
+    engine.set_aside_unreadable(&page.unreadable).await?;
     let events: Vec<_> = page.events.iter().take_while(|event| event.position <= target).collect();
     let runs: BTreeSet<_> = events.iter().filter(|e| !e.run_id.is_system()).map(|e| (&e.run_id, &e.tenant)).collect();
     for (run_id, tenant) in runs {
         repair(engine, run_id, tenant).await?;
     }
+    // What cannot be read may be all of a page, or its end.
+    let is_passed = !page.unreadable.is_empty() && events.len() == page.events.len();
+    let position = events.last().map_or(target, |event| event.position);
     let next = CursorRow {
         name: CURSOR.to_owned(),
-        position: events.last().map_or(target, |event| event.position),
+        position: if is_passed { page.next.min(target) } else { position },
         last_event_id: events.last().map(|event| event.event_id).or(cursor.last_event_id),
         target: Some(target),
         deferred: false,
@@ -60,7 +64,15 @@ pub async fn step(engine: &Engine, fence: Option<Fence>) -> Result<bool, servo_s
 
 /// Rewrites a run's row if it does not say what the events say.
 async fn repair(engine: &Engine, run_id: &RunId, tenant: &TenantId) -> Result<(), servo_store::Error> {
-    let Some(row) = engine.store().get_run(&Scope::System, run_id).await? else { return Ok(()) };
+    let row = match engine.store().get_run(&Scope::System, run_id).await {
+        Ok(Some(row)) => row,
+        Ok(None) => return Ok(()),
+        Err(servo_store::Error::Corrupt { detail }) => {
+            tracing::error!(run_id = %run_id, detail, "the run's row cannot be read, and stays as it is");
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     let state = match load_state(engine.store().as_ref(), &Scope::System, run_id).await {
         Ok(state) => state,
         Err(servo_store::Error::NotFound) => return Ok(()),

@@ -76,7 +76,11 @@ async fn published_until(engine: &Engine, before: Timestamp) -> Result<bool, ser
         return Ok(false);
     }
     let position = engine.store().cursor(super::relay::CURSOR).await?.map_or(Position::START, |row| row.position);
-    let next = engine.store().read_log(position, 1).await?;
+    let mut next = engine.store().read_log(position, 1).await?;
+    // What cannot be read will not be published either.
+    while next.events.is_empty() && !next.is_end() {
+        next = engine.store().read_log(next.next, 1).await?;
+    }
     let behind = next.events.first().is_some_and(|event| event.emitted_at < before);
     if behind {
         tracing::warn!("retention waits: events older than its limit are not published yet");

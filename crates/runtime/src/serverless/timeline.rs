@@ -10,7 +10,7 @@ use servo_model::{Event, RunId, RunState};
 use servo_store::Scope;
 
 use super::record::millis_between;
-use super::{Answer, Serverless, internal, no_invocation, store_error};
+use super::{Answer, Serverless, engine_error, internal, no_invocation};
 
 /// Events of the log that are read together.
 const READ: u32 = 500;
@@ -46,11 +46,8 @@ impl Tail {
 
     /// Tells the next events of the log; false at its head.
     async fn read_on(&mut self) -> Answer<bool> {
-        let store = self.serverless.engine().store();
-        let page = store.read_run(&self.scope, &self.run_id, self.after, READ).await.map_err(|error| match error {
-            servo_store::Error::NotFound => no_invocation(),
-            other => store_error(other),
-        })?;
+        let read = self.serverless.engine().read_events(&self.scope, &self.run_id, self.after, READ).await;
+        let page = read.map_err(engine_error)?;
         for stored in &page.events {
             self.teller.tell(&stored.decode().map_err(|invalid| internal(&invalid))?);
             self.after = stored.run_seq;

@@ -9,7 +9,8 @@ use servo_model::{RunId, RunStatus};
 use servo_runtime::Error;
 use servo_sim::faults::{Call, FaultPlan};
 use servo_sim::{Node, Sabotage};
-use servo_store::{RunStore, Scope};
+use servo_store::relay::CursorRow;
+use servo_store::{Position, RelayStore, RunStore, Scope};
 
 use crate::projector::smuggle;
 use crate::world::World;
@@ -249,4 +250,78 @@ fn a_run_whose_events_are_damaged_is_set_aside() {
     let (engine, ended) = (node.runtime.engine().clone(), run_id.clone());
     world.block_on(async move { engine.terminate(&Scope::System, &ended, "operator", "damage").await }).unwrap();
     assert!(world.rows().iter().any(|row| row.run_id == run_id && row.status.is_terminal()));
+}
+
+/// Changes the last event of a run where it is stored: a running node meets it when it reads, a node that starts in the log.
+fn garble(world: &World, run_id: &RunId) -> u64 {
+    let last = world.stored(run_id).last().unwrap().run_seq;
+    world.cluster.memory.damage(run_id, last, |event| event.payload = event.payload.replace("moon", "mood")).unwrap();
+    last
+}
+
+/// A node starts with a log in which one byte of one event has changed.
+fn garbled(seed: u64) -> (World, Node, RunId, u64) {
+    let world = World::new(seed);
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 60_000}}]));
+    world.wait_in_flight(&node, &run_id);
+    world.wait_until("the log was read", || world.has_followed("projector") && world.has_followed("relay"));
+    world.cluster.kill(&node);
+    smuggle(&world, &run_id, "StepTeleported", json!({"stepId": "a", "where": "moon"}).to_string());
+    let seq = garble(&world, &run_id);
+    let node = world.leader();
+    (world, node, run_id, seq)
+}
+
+#[test]
+fn a_changed_byte_sets_its_run_aside_and_holds_nobody_back() {
+    let (world, node, run_id, seq) = garbled(97);
+    bystanders(&world, &node);
+    world.wait_until("the log was read on", || world.has_followed("projector") && world.has_followed("relay"));
+    let reason = quarantined(&world, &run_id).unwrap();
+    assert!(reason.contains(&format!("event {seq} of run {run_id}")), "{reason}");
+    let alert = world.alert(AlertCode::RunQuarantined).unwrap();
+    assert_eq!((alert.run_id, alert.message, alert.count), (Some(run_id.clone()), reason.clone(), 1));
+    assert!(world.alert(AlertCode::LogDamaged).is_none());
+    // What is stored of it is given by none of the ways to it, and each says why.
+    let (engine, asked) = (node.runtime.engine().clone(), run_id.clone());
+    let (exported, read) = world.block_on(async move {
+        let exported = engine.export(&Scope::System, &asked).await.map(drop);
+        (exported, engine.read_events(&Scope::System, &asked, 0, 100).await.map(drop))
+    });
+    for answer in [exported, read] {
+        assert!(matches!(&answer, Err(Error::Quarantined(told)) if *told == reason), "{answer:?}");
+    }
+    let (engine, deleted) = (node.runtime.engine().clone(), run_id.clone());
+    world.block_on(async move { engine.delete(&Scope::System, &deleted, "operator").await }).unwrap();
+    assert!(world.rows().iter().all(|row| row.run_id != run_id));
+}
+
+#[test]
+fn whoever_reads_a_changed_event_first_sets_its_run_aside() {
+    let (world, node, run_id, _) = garbled(96);
+    let (engine, asked) = (node.runtime.engine().clone(), run_id.clone());
+    let read = world.block_on(async move { engine.read_events(&Scope::System, &asked, 0, 100).await.map(drop) });
+    assert!(matches!(&read, Err(Error::Quarantined(_))), "{read:?}");
+    assert!(quarantined(&world, &run_id).is_some());
+    assert!(world.alert(AlertCode::RunQuarantined).is_some());
+}
+
+/// The system stream belongs to no run that could be set aside.
+#[test]
+fn a_changed_event_of_the_system_is_passed_by_with_an_alert() {
+    let world = World::new(95);
+    let node = world.leader();
+    world.wait_until("the log was read", || world.has_followed("projector") && world.has_followed("relay"));
+    world.cluster.kill(&node);
+    let system = RunId::system();
+    let last = world.stored(&system).last().unwrap().run_seq;
+    world.cluster.memory.damage(&system, last, |event| event.emitted_by = "nobody".into()).unwrap();
+    let memory = world.cluster.memory.clone();
+    let replay = CursorRow { target: Some(Position::of_id(u64::MAX >> 1)), ..CursorRow::at("replay", Position::START) };
+    world.block_on(async move { memory.move_cursor(None, replay, None).await }).unwrap();
+    let node = world.leader();
+    bystanders(&world, &node);
+    world.wait_until("the replay has passed it", || world.alert(AlertCode::LogDamaged).is_some());
+    assert_eq!(quarantined(&world, &system), None);
 }

@@ -40,11 +40,11 @@ pub(crate) async fn read(
     if wants_stream(&headers) {
         expect_run(&app, &principal, &run_id).await?;
         let after = last_event_id(&headers)?.unwrap_or(after);
-        let store = app.runtime.engine().store().clone();
-        let events = RunEvents { store, scope, run_id, after, shown: Payloads::of(&principal) };
+        let engine = app.runtime.engine().clone();
+        let events = RunEvents { engine, scope, run_id, after, shown: Payloads::of(&principal) };
         return sse::follow(&app, Opened::new(parts, &principal), events);
     }
-    let page = app.runtime.engine().store().read_run(&scope, &run_id, after, limit).await?;
+    let page = app.runtime.engine().read_events(&scope, &run_id, after, limit).await?;
     let shown = Payloads::of(&principal);
     let document = |event: &servo_store::StoredEvent| {
         let damaged = |error| ApiError::new(codes::STORE_CORRUPT).cause(error);

@@ -1,11 +1,11 @@
 //! A run's events as they come.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use servo_model::RunId;
-use servo_store::{RunRow, Scope, Store, StoredEvent};
+use servo_runtime::{Engine, Error};
+use servo_store::{RunRow, Scope, StoredEvent};
 use servo_wire::v1::events::END_EVENT;
 
 use crate::payloads::Payloads;
@@ -15,7 +15,7 @@ use crate::sse::{News, Source};
 const BATCH: u32 = 200;
 
 pub(super) struct RunEvents {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) engine: Engine,
     pub(super) scope: Scope,
     pub(super) run_id: RunId,
     pub(super) after: u64,
@@ -29,8 +29,8 @@ impl Source for RunEvents {
     async fn read(&mut self) -> News {
         match self.news().await {
             Ok(news) => news,
-            Err(servo_store::Error::Closed) => News::Gone,
-            Err(servo_store::Error::NotFound) => self.end("DELETED"),
+            Err(Error::Store(servo_store::Error::Closed)) => News::Gone,
+            Err(Error::Store(servo_store::Error::NotFound)) => self.end("DELETED"),
             Err(error) => {
                 // The reader is told nothing: the stream goes on when the store does.
                 tracing::debug!(run_id = %self.run_id, %error, "event stream waits for the store");
@@ -43,9 +43,13 @@ impl Source for RunEvents {
 impl RunEvents {
     /// The row is read before the events: if it says that the run has ended, the events that ended it are among those read
     /// after it.
-    async fn news(&mut self) -> Result<News, servo_store::Error> {
-        let row = self.store.get_run(&self.scope, &self.run_id).await?.ok_or(servo_store::Error::NotFound)?;
-        let page = self.store.read_run(&self.scope, &self.run_id, self.after, BATCH).await?;
+    async fn news(&mut self) -> Result<News, Error> {
+        let row = self.engine.store().get_run(&self.scope, &self.run_id).await?.ok_or(servo_store::Error::NotFound)?;
+        let page = match self.engine.read_events(&self.scope, &self.run_id, self.after, BATCH).await {
+            // Set aside: nothing more of it will be shown.
+            Err(Error::Quarantined(_)) => return Ok(self.end(row.status.as_str())),
+            page => page?,
+        };
         if let Some(last) = page.events.last() {
             self.after = last.run_seq;
             return Ok(News::Some(page.events.iter().map(|event| self.frame(event)).collect::<String>().into()));
