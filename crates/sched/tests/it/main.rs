@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 mod bounds;
+mod counter;
 mod order;
