@@ -54,6 +54,7 @@ pub(crate) fn create(run: usize) -> Append {
         invocation: false,
         mode: None,
         correlation_id: None,
+        root: None,
     });
     stream.events.push(event(run, 1));
     Append::one(stream)

@@ -24,6 +24,8 @@ pub use round::{EVENT, SIGNAL};
 pub const HANDLER: &str = "handler";
 /// The step id under which a run is undone.
 pub const COMPENSATE: &str = "compensate";
+/// The step id under which the runs below one that was cancelled, or ran out of time, are ended as well.
+pub const DESCENDANTS: &str = "descendants";
 /// The step id under which the end of a chained execution is told to the one that waits for it.
 pub const JOIN: &str = "join";
 

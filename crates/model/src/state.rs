@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
 
-use crate::event::{RootCause, SignalType, SkipCause};
+use crate::event::{Lineage, RootCause, SignalType, SkipCause};
 use crate::execution::Execution;
 use crate::invocation::{EntrypointPin, InvocationStatus};
 use crate::plan::{Plan, PlanRef, RunContext};
@@ -237,6 +237,15 @@ impl RunState {
     /// The entrypoint that this is a run of, as it was when the run started.
     pub fn entrypoint(&self) -> Option<&EntrypointPin> {
         self.execution.as_ref()?.head.start.entrypoint.as_deref()
+    }
+
+    /// The run with which a tree of runs that start runs began, if this is not that one.
+    pub fn root(&self) -> Option<&RunId> {
+        Some(&self.lineage()?.root)
+    }
+
+    pub fn lineage(&self) -> Option<&Lineage> {
+        self.execution.as_ref()?.head.start.lineage.as_deref()
     }
 
     /// When a failed run that nobody undoes is given up.

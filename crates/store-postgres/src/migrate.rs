@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 8, name: "expected", sql: include_str!("../migrations/0008_expected.sql") },
     Migration { version: 9, name: "events", sql: include_str!("../migrations/0009_events.sql") },
     Migration { version: 10, name: "checksums", sql: include_str!("../migrations/0010_checksums.sql") },
+    Migration { version: 11, name: "families", sql: include_str!("../migrations/0011_families.sql") },
 ];
 
 pub(crate) const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;

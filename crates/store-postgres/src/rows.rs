@@ -199,7 +199,13 @@ pub(crate) fn run(row: &Row) -> Result<RunRow> {
         invocation: get(row, "invocation")?,
         mode: mode(get(row, "mode")?)?,
         correlation_id: get(row, "correlation_id")?,
+        root: root(get(row, "root_id")?)?,
     })
+}
+
+fn root(text: Option<&str>) -> Result<Option<RunId>> {
+    let unreadable = |_| corrupt("a run's root cannot be read");
+    text.map(|text| RunId::parse(text).map_err(unreadable)).transpose()
 }
 
 fn mode(text: Option<&str>) -> Result<Option<InvocationMode>> {

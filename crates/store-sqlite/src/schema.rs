@@ -30,6 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 10, name: "left_dispatches", sql: include_str!("../migrations/0010_left_dispatches.sql") },
     Migration { version: 11, name: "packs", sql: include_str!("../migrations/0011_packs.sql") },
     Migration { version: 12, name: "checksums", sql: include_str!("../migrations/0012_checksums.sql") },
+    Migration { version: 13, name: "families", sql: include_str!("../migrations/0013_families.sql") },
 ];
 
 /// The newest schema that this program knows.

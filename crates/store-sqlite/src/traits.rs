@@ -141,6 +141,22 @@ impl RunStore for SqliteStore {
         let (tenant, plan_id) = (tenant.clone(), plan_id.to_owned());
         self.read(move |conn| runs::count_open(conn, &tenant, &plan_id)).await
     }
+
+    async fn count_descendants(&self, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32> {
+        let (tenant, root) = (tenant.clone(), root.clone());
+        self.read(move |conn| runs::count_descendants(conn, &tenant, &root, most)).await
+    }
+
+    async fn open_descendants(
+        &self,
+        tenant: &TenantId,
+        root: &RunId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>> {
+        let (tenant, root, after) = (tenant.clone(), root.clone(), after.cloned());
+        self.read(move |conn| runs::open_descendants(conn, &tenant, &root, after.as_ref(), limit)).await
+    }
 }
 
 #[async_trait]

@@ -179,5 +179,6 @@ pub fn system_row(now: Timestamp) -> RunRow {
         invocation: false,
         mode: None,
         correlation_id: None,
+        root: None,
     }
 }

@@ -54,11 +54,13 @@ pub struct RunRow {
     pub name: Option<String>,
     /// A finer word for how the run ended than its status has.
     pub outcome: Option<String>,
-    /// Whether this is a run of an entrypoint. Like the two that follow it belongs to the run's start and stays.
+    /// Whether this is a run of an entrypoint. Like the three that follow it belongs to the run's start and stays.
     pub invocation: bool,
     /// How the caller of an entrypoint waits.
     pub mode: Option<InvocationMode>,
     pub correlation_id: Option<String>,
+    /// The run with which a tree of runs that start runs began, if this is not that one.
+    pub root: Option<RunId>,
 }
 
 impl RunRow {
@@ -87,6 +89,7 @@ impl RunRow {
             invocation: pin.is_some(),
             mode: pin.map(|pin| pin.mode),
             correlation_id: pin.map(|pin| pin.correlation_id.clone()).filter(|id| !id.is_empty()),
+            root: state.root().cloned(),
         }
     }
 
@@ -100,6 +103,7 @@ impl RunRow {
             invocation: start.invocation,
             mode: start.mode,
             correlation_id: start.correlation_id.clone(),
+            root: start.root.clone(),
             ..self
         }
     }
@@ -313,4 +317,16 @@ pub trait RunStore: Send + Sync {
     /// Runs of a plan that have not ended, by version, in the order of the versions' bytes: what an old version still has
     /// to do before it can go.
     async fn count_open(&self, tenant: &TenantId, plan_id: &str) -> Result<Vec<(String, u64)>>;
+
+    /// Runs below a root that have not ended, counted up to `most`.
+    async fn count_descendants(&self, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32>;
+
+    /// Their ids, in order, behind `after`.
+    async fn open_descendants(
+        &self,
+        tenant: &TenantId,
+        root: &RunId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>>;
 }

@@ -45,6 +45,38 @@ pub struct ExecutionStarted {
     /// Set when the run is one of an entrypoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Box<EntrypointPin>>,
+    /// Set when another run has started this one. A run without it is a root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<Box<Lineage>>,
+}
+
+/// Where a run stands among runs that start runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lineage {
+    /// The run with which it began. All that is below it is bounded together.
+    pub root: RunId,
+    /// A root has 1, what it starts has 2, and so on.
+    #[serde(deserialize_with = "integer::u32")]
+    pub level: u32,
+    /// The runs whose cancellation reaches this one, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<RunId>,
+}
+
+impl Lineage {
+    /// Of a run that this one starts and that belongs to it.
+    pub fn of_child(run_id: &RunId, own: Option<&Lineage>) -> Self {
+        let mut ancestors = own.map(|own| own.ancestors.clone()).unwrap_or_default();
+        ancestors.push(run_id.clone());
+        Self { ancestors, ..Self::of_undoing(run_id, own) }
+    }
+
+    /// Of the run that undoes this one: it counts as what it undoes does, but what has cancelled that does not cancel it.
+    pub fn of_undoing(run_id: &RunId, own: Option<&Lineage>) -> Self {
+        let (root, level) = own.map_or((run_id, 1), |own| (&own.root, own.level));
+        Self { root: root.clone(), level: level + 1, ancestors: Vec::new() }
+    }
 }
 
 /// The operation of another run that waits for this run.

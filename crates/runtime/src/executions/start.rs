@@ -107,6 +107,7 @@ impl Executions {
                 max_concurrent: spec.max_concurrent,
                 synchronous: call.synchronous,
                 entrypoint: None,
+                lineage: None,
             }),
             plan_ref: Arc::new(PlanRef {
                 uri: format!("function:{name}"),

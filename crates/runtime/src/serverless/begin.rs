@@ -86,6 +86,7 @@ impl Executions {
                 synchronous,
                 input: Some(begin.params),
                 entrypoint: Some(Box::new(pin)),
+                lineage: None,
             }),
             plan_ref: loaded.plan_ref.clone(),
             context: Arc::new(RunContext {

@@ -157,4 +157,26 @@ impl RunStore for SimStore {
         let (tenant, plan_id) = (tenant.clone(), plan_id.to_owned());
         self.read("count_open", move |store| Box::pin(async move { store.count_open(&tenant, &plan_id).await })).await
     }
+
+    async fn count_descendants(&self, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32> {
+        let (tenant, root) = (tenant.clone(), root.clone());
+        self.read("count_descendants", move |store| {
+            Box::pin(async move { store.count_descendants(&tenant, &root, most).await })
+        })
+        .await
+    }
+
+    async fn open_descendants(
+        &self,
+        tenant: &TenantId,
+        root: &RunId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>> {
+        let (tenant, root, after) = (tenant.clone(), root.clone(), after.cloned());
+        self.read("open_descendants", move |store| {
+            Box::pin(async move { store.open_descendants(&tenant, &root, after.as_ref(), limit).await })
+        })
+        .await
+    }
 }

@@ -19,6 +19,12 @@ const APPEND: &str = "SELECT append_expected($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69,
     $70, $71, $72, $73) AS now";
 
+/// The same with what the roots of new runs are.
+const APPEND_BELOW: &str = "SELECT note_roots(append_expected($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+    $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41,
+    $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66,
+    $67, $68, $69, $70, $71), $72, $73) AS now";
+
 /// The same for events alone.
 const APPEND_EVENTS: &str =
     "SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS now";
@@ -101,7 +107,15 @@ pub(crate) fn append<'a>(
     all.extend(added_columns(&changes.added)?);
     all.extend(moved_columns(&changes.moved)?);
     all.extend(changes.counts.columns());
-    Ok(pipeline.query(APPEND, all))
+    let below: Vec<_> = changes.new_runs.iter().filter_map(|run| Some((run.run_id, run.row.root.as_ref()?))).collect();
+    if below.is_empty() {
+        return Ok(pipeline.query(APPEND, all));
+    }
+    all.extend(params![
+        below.iter().map(|(run, _)| run.as_str()).collect::<Vec<&'a str>>(),
+        below.iter().map(|(_, root)| root.as_str()).collect::<Vec<&'a str>>(),
+    ]);
+    Ok(pipeline.query(APPEND_BELOW, all))
 }
 
 fn append_events<'a>(

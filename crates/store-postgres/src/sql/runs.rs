@@ -20,10 +20,10 @@ use crate::store::PostgresStore;
 
 const INSERT: &str =
     "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible,
-        request_key, created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, correlation_id)
+        request_key, created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, correlation_id, root_id)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
         $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[],
-        $16::boolean[], $17::text[], $18::text[])";
+        $16::boolean[], $17::text[], $18::text[], $19::text[])";
 
 /// What came with the run's start stays: its request, its time and how it was called. So does why it was set aside.
 const UPDATE: &str = "UPDATE runs r SET project = u.project, environment = u.environment, plan_id = u.plan_id,
@@ -41,6 +41,23 @@ const OPEN: &str = "SELECT plan_version, count(*) AS count FROM runs
         AND status IN ('PENDING', 'APPROVED', 'RUNNING', 'PAUSED')
     GROUP BY plan_version ORDER BY plan_version";
 
+/// The condition of the partial index, word for word.
+macro_rules! open_below {
+    ($what:literal, $rest:literal) => {
+        concat!(
+            "SELECT ",
+            $what,
+            " FROM runs WHERE tenant_id = $1 AND root_id = $2 AND root_id IS NOT NULL
+                AND status IN ('PENDING', 'APPROVED', 'RUNNING', 'PAUSED')",
+            $rest
+        )
+    };
+}
+
+const COUNT_BELOW: &str = concat!("SELECT count(*) AS count FROM (", open_below!("", " LIMIT $3"), ") below");
+
+const OPEN_BELOW: &str = open_below!("run_id", " AND run_id > $3 ORDER BY run_id LIMIT $4");
+
 const REQUEST: &str = "SELECT run_id FROM runs WHERE tenant_id = $1 AND request_key = $2";
 
 const RELEASE: &str = "UPDATE runs SET request_key = NULL WHERE run_id = $1 AND tenant_id = $2 AND request_key = $3";
@@ -50,12 +67,14 @@ const ACTIVE: &str = "SELECT count(*) AS count FROM (SELECT FROM runs
 
 pub(crate) fn insert<'a>(pipeline: &mut Pipeline<'a>, runs: &[NewRun<'a>]) -> Result<()> {
     if !runs.is_empty() {
-        pipeline.query(INSERT, new_columns(runs)?);
+        let mut columns = new_columns(runs)?;
+        columns.extend(params![runs.iter().map(|run| run.row.root.as_ref().map(RunId::as_str)).collect::<Vec<_>>()]);
+        pipeline.query(INSERT, columns);
     }
     Ok(())
 }
 
-/// New runs as parallel arrays.
+/// New runs as parallel arrays, without their roots.
 pub(crate) fn new_columns<'a>(runs: &[NewRun<'a>]) -> Result<Vec<Param<'a>>> {
     let text = |of: fn(&'a RunRow) -> &'a str| runs.iter().map(|run| of(run.row)).collect::<Vec<&'a str>>();
     let maybe = |of: fn(&'a RunRow) -> Option<&'a str>| runs.iter().map(|run| of(run.row)).collect::<Vec<_>>();
@@ -179,5 +198,29 @@ impl RunStore for PostgresStore {
             .iter()
             .map(|row| Ok((rows::get(row, "plan_version")?, rows::number(row, "count")?)))
             .collect()
+    }
+
+    async fn count_descendants(&self, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = self.reading(&scope);
+        let count = read.query(COUNT_BELOW, params![tenant.as_str(), root.as_str(), i64::from(most)]);
+        let answers = self.read(read).await?;
+        let row = answers[count].rows.first().ok_or_else(|| crate::error::corrupt("a count is missing"))?;
+        rows::small(row, "count")
+    }
+
+    async fn open_descendants(
+        &self,
+        tenant: &TenantId,
+        root: &RunId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>> {
+        let scope = Scope::Tenant(tenant.clone());
+        let mut read = self.reading(&scope);
+        let after = after.map_or("", RunId::as_str);
+        let found = read.query(OPEN_BELOW, params![tenant.as_str(), root.as_str(), after, i64::from(limit)]);
+        let answers = self.read(read).await?;
+        answers[found].rows.iter().map(|row| rows::run_id(row, "run_id")).collect()
     }
 }

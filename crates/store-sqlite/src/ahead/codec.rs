@@ -22,7 +22,14 @@ const FIRST_FORMAT: u32 = 1;
 pub(crate) fn put(into: &mut Vec<u8>, change: &Change) {
     match change {
         Change::Run { row, is_new, before } => {
-            into.put_number(1);
+            match &row.root {
+                None => into.put_number(1),
+                // A run that another one has started. Records from before this was written have the first kind alone.
+                Some(root) => {
+                    into.put_number(20);
+                    into.put_text(root.as_str());
+                }
+            }
             put_row(into, row);
             into.put_flag(*is_new);
             into.put_maybe(before.as_ref(), |into, (plan_id, status)| {
@@ -107,11 +114,11 @@ pub(crate) fn take_all(body: &[u8]) -> Result<Vec<Change>, Damage> {
 
 fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
     Ok(match from.number()? {
-        1 => Change::Run {
-            row: Arc::new(take_row(from)?),
-            is_new: from.flag()?,
-            before: from.maybe(|from| Ok((from.shared()?, from.parsed(InvocationStatus::parse)?)))?,
-        },
+        1 => take_run_change(from, None)?,
+        20 => {
+            let root = from.parsed(|text| RunId::parse(text).ok())?;
+            take_run_change(from, Some(root))?
+        }
         2 => {
             let (run_id, tenant) = take_run(from)?;
             Change::Number { run_id, tenant, number: from.signed()? }
@@ -153,6 +160,14 @@ fn take(from: &mut Take<'_>) -> Result<Change, Damage> {
             take_event_of(from, format)?
         }
         _ => return Err(Damage("has a change of a kind that this program does not know")),
+    })
+}
+
+fn take_run_change(from: &mut Take<'_>, root: Option<RunId>) -> Result<Change, Damage> {
+    Ok(Change::Run {
+        row: Arc::new(RunRow { root, ..take_row(from)? }),
+        is_new: from.flag()?,
+        before: from.maybe(|from| Ok((from.shared()?, from.parsed(InvocationStatus::parse)?)))?,
     })
 }
 
@@ -220,6 +235,7 @@ fn take_row(from: &mut Take<'_>) -> Result<RunRow, Damage> {
         invocation,
         mode,
         correlation_id,
+        root: None,
     })
 }
 

@@ -19,7 +19,7 @@ use crate::writer::tx::Tx;
 pub(crate) use list::list;
 
 const COLUMNS: &str = "run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, request_key, \
-                       created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, correlation_id";
+                       created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, correlation_id, root_id";
 
 fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
     Ok(RunRow {
@@ -41,6 +41,7 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, Fault> {
         invocation: row.get(15)?,
         mode: codec::maybe_spelled(row, 16, InvocationMode::parse)?,
         correlation_id: row.get(17)?,
+        root: codec::maybe_spelled(row, 18, |text| RunId::parse(text).ok())?,
     })
 }
 
@@ -75,8 +76,8 @@ pub(crate) fn insert_new(tx: &mut Tx<'_>, row: &RunRow, number: Option<i64>) -> 
 pub(crate) fn insert(conn: &Connection, row: &RunRow, number: Option<i64>) -> Result<(), Fault> {
     let sql = "INSERT INTO runs (run_id, tenant_id, project, environment, plan_id, plan_version, status, visible, \
                request_key, created_at, finished_at, changed_seq, quarantined, name, outcome, invocation, mode, \
-               correlation_id, number) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+               correlation_id, root_id, number) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
     conn.prepare_cached(sql)?.execute(params![
         row.run_id.as_str(),
         row.tenant.as_str(),
@@ -96,6 +97,7 @@ pub(crate) fn insert(conn: &Connection, row: &RunRow, number: Option<i64>) -> Re
         row.invocation,
         row.mode.map(InvocationMode::as_str),
         row.correlation_id,
+        row.root.as_ref().map(RunId::as_str),
         number,
     ])?;
     Ok(())
@@ -239,4 +241,31 @@ pub(crate) fn count_open(conn: &Connection, tenant: &TenantId, plan_id: &str) ->
         counts.push((row.get(0)?, codec::count(row, 1)?));
     }
     Ok(counts)
+}
+
+/// The condition of the partial index, word for word.
+const OPEN_BELOW: &str = "tenant_id = ?1 AND root_id = ?2 AND purging = 0 AND root_id IS NOT NULL \
+                          AND status IN ('PENDING', 'APPROVED', 'RUNNING', 'PAUSED')";
+
+pub(crate) fn count_descendants(conn: &Connection, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32, Fault> {
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {OPEN_BELOW} LIMIT ?3)");
+    Ok(conn.prepare_cached(&sql)?.query_row(params![tenant.as_str(), root.as_str(), most], |row| row.get(0))?)
+}
+
+pub(crate) fn open_descendants(
+    conn: &Connection,
+    tenant: &TenantId,
+    root: &RunId,
+    after: Option<&RunId>,
+    limit: u32,
+) -> Result<Vec<RunId>, Fault> {
+    let sql = format!("SELECT run_id FROM runs WHERE {OPEN_BELOW} AND run_id > ?3 ORDER BY run_id LIMIT ?4");
+    let mut found = conn.prepare_cached(&sql)?;
+    let after = after.map_or("", RunId::as_str);
+    let mut rows = found.query(params![tenant.as_str(), root.as_str(), after, limit])?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next()? {
+        runs.push(codec::run_id(row, 0)?);
+    }
+    Ok(runs)
 }

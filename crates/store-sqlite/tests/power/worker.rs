@@ -78,6 +78,7 @@ fn pair(run: &RunId, after: u64) -> StreamAppend {
             invocation: false,
             mode: None,
             correlation_id: None,
+            root: None,
         });
     }
     stream

@@ -177,4 +177,26 @@ impl RunStore for MemStore {
         }
         Ok(counts.into_iter().collect())
     }
+    async fn count_descendants(&self, tenant: &TenantId, root: &RunId, most: u32) -> Result<u32> {
+        let inner = self.lock()?;
+        let open = descendants(&inner, tenant, root).take(most as usize).count();
+        Ok(u32::try_from(open).unwrap_or(most))
+    }
+    async fn open_descendants(
+        &self,
+        tenant: &TenantId,
+        root: &RunId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>> {
+        let inner = self.lock()?;
+        let open = descendants(&inner, tenant, root).filter(|run_id| after.is_none_or(|after| *run_id > after));
+        Ok(open.take(limit as usize).cloned().collect())
+    }
+}
+
+/// Open runs below a root, in the order of their ids.
+fn descendants<'a>(inner: &'a Inner, tenant: &TenantId, root: &RunId) -> impl Iterator<Item = &'a RunId> {
+    let is_one = |row: &&RunRow| row.root.as_ref() == Some(root) && row.tenant == *tenant && !row.status.is_terminal();
+    inner.runs.values().map(|run| &run.row).filter(is_one).map(|row| &row.run_id)
 }

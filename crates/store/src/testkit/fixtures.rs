@@ -152,6 +152,7 @@ pub fn run_row(run_id: &RunId, tenant: &TenantId, created_at: Timestamp) -> RunR
         invocation: false,
         mode: None,
         correlation_id: None,
+        root: None,
     }
 }
 

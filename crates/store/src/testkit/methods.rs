@@ -1,7 +1,7 @@
 //! The methods of a store, by name: those that can be made to fail, and those that the stores are compared by.
 
 /// Every method, in the order of the roles.
-pub(crate) const METHODS: [&str; 76] = [
+pub(crate) const METHODS: [&str; 78] = [
     "now",
     "append",
     "read_run",
@@ -18,6 +18,8 @@ pub(crate) const METHODS: [&str; 76] = [
     "count_by_visible",
     "count_active",
     "count_open",
+    "count_descendants",
+    "open_descendants",
     "claim_queue",
     "release_queue",
     "dispatch_heads",

@@ -68,6 +68,25 @@ macro_rules! wrap_store {
             ) -> $crate::Result<Vec<(String, u64)>> {
                 self.around("count_open", self.inner().count_open(tenant, plan_id)).await
             }
+
+            async fn count_descendants(
+                &self,
+                tenant: &$crate::testkit::wrap::TenantId,
+                root: &$crate::testkit::wrap::RunId,
+                most: u32,
+            ) -> $crate::Result<u32> {
+                self.around("count_descendants", self.inner().count_descendants(tenant, root, most)).await
+            }
+
+            async fn open_descendants(
+                &self,
+                tenant: &$crate::testkit::wrap::TenantId,
+                root: &$crate::testkit::wrap::RunId,
+                after: Option<&$crate::testkit::wrap::RunId>,
+                limit: u32,
+            ) -> $crate::Result<Vec<$crate::testkit::wrap::RunId>> {
+                self.around("open_descendants", self.inner().open_descendants(tenant, root, after, limit)).await
+            }
         }
 
         #[$crate::testkit::wrap::async_trait]

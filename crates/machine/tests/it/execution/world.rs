@@ -48,6 +48,7 @@ pub(super) fn start(durable: bool) -> StartExecution {
             max_concurrent: None,
             synchronous: false,
             entrypoint: None,
+            lineage: None,
         }
         .into(),
         plan_ref: PlanRef {

@@ -122,6 +122,7 @@ pub(super) fn edges() -> Vec<Change> {
             invocation: true,
             mode: Some(InvocationMode::Async),
             correlation_id: some(),
+            root: Some(run_id.clone()),
             ..empty.clone()
         };
         changes.push(Change::Run { row: Arc::new(empty), is_new: false, before: None });
@@ -260,7 +261,7 @@ fn rows() -> impl Strategy<Value = RunRow> {
         option::of(any::<[u8; 32]>()),
         (times(), option::of(times()), any::<u64>()),
         (option::of(texts()), option::of(texts()), option::of(texts()), option::of(texts())),
-        (any::<bool>(), option::of(select(vec![InvocationMode::Sync, InvocationMode::Async]))),
+        (any::<bool>(), option::of(select(vec![InvocationMode::Sync, InvocationMode::Async])), option::of(runs())),
     )
         .prop_map(|(run, texts, states, key, times, options, kind)| RunRow {
             run_id: run.0,
@@ -281,6 +282,7 @@ fn rows() -> impl Strategy<Value = RunRow> {
             correlation_id: options.3,
             invocation: kind.0,
             mode: kind.1,
+            root: kind.2.map(|(root, _)| root),
         })
 }
 

@@ -43,7 +43,7 @@ pub(super) const STEPS: [(&str, Step); 15] = [
 ];
 
 /// Every call that reads what the steps change. The last one claims what it finds.
-pub(super) const CALLS: [&str; 23] = [
+pub(super) const CALLS: [&str; 25] = [
     "read_run",
     "load_run",
     "snapshot_at",
@@ -56,6 +56,8 @@ pub(super) const CALLS: [&str; 23] = [
     "count_by_visible",
     "count_active",
     "count_open",
+    "count_descendants",
+    "open_descendants",
     "get_dispatch",
     "open_dispatches",
     "dispatch_heads",
@@ -251,6 +253,8 @@ async fn start_other(store: &dyn Store) {
     let mut stream = fixtures::start_stream(&run, &tenant);
     stream.events = vec![event(&run, 1)];
     stream.timer = TimerChange::Set(NOON);
+    let below = Some(fixtures::run_id(RUN));
+    stream.row = stream.row.map(|row| RunRow { root: below, ..row });
     stream.queue = QueueChange::Put { not_before: Timestamp::EPOCH };
     append(store, Append { streams: vec![stream, more(RUN, &[10])], ..Append::default() }).await;
     let mut stream = more(OTHER, &[2]);
@@ -304,6 +308,8 @@ pub(super) async fn look(store: &dyn Store, call: &str) -> String {
         "count_by_visible" => said(store.count_by_visible(&tenant, None).await),
         "count_active" => said(store.count_active(&tenant, 100).await),
         "count_open" => said(store.count_open(&tenant, "plan").await),
+        "count_descendants" => said(store.count_descendants(&tenant, &run, 100).await),
+        "open_descendants" => said(store.open_descendants(&tenant, &run, None, 100).await),
         "get_dispatch" => {
             let mut found = Vec::new();
             let of_run = ["a", "b", "c", "d", "e"].map(request);

@@ -118,6 +118,8 @@ pub(super) async fn a_closed_store_says_so(ctx: &Context) {
     refused!(store.count_active(&acme, 1).await, Error::Closed);
 
     refused!(store.count_open(&acme, "plan").await, Error::Closed);
+    refused!(store.count_descendants(&acme, &run, 1).await, Error::Closed);
+    refused!(store.open_descendants(&acme, &run, None, 1).await, Error::Closed);
     refused!(store.claim_queue(&QueueClaim::new("a", 1, 1)).await, Error::Closed);
     refused!(store.release_queue(&run, "a", now).await, Error::Closed);
     refused!(store.open_dispatches(1, &acme, None, 1).await, Error::Closed);

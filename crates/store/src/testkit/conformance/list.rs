@@ -53,6 +53,7 @@ macro_rules! __conformance_cases {
                 lists_are_filtered_and_go_both_ways;
                 lists_are_narrowed_by_what_callers_know;
                 open_runs_are_counted_by_version;
+                open_runs_below_a_root_are_counted_and_listed;
                 ids_sort_by_byte;
                 a_request_starts_one_run proves "ES-072";
                 racing_requests_start_one_run proves "ES-072";

@@ -1,7 +1,7 @@
 //! The `runs` row: how it changes, how it is listed, and that one request starts one run.
 
 use servo_canon::Digest;
-use servo_model::RunStatus;
+use servo_model::{RunStatus, TenantId};
 
 use super::Context;
 use crate::error::Error;
@@ -167,6 +167,52 @@ pub(super) async fn lists_are_narrowed_by_what_callers_know(ctx: &Context) {
     refused!(start_with(ctx, long).await, Error::Limit { limit: 256, .. });
 }
 
+pub(super) async fn open_runs_below_a_root_are_counted_and_listed(ctx: &Context) {
+    let (acme, globex, root) = (tenant("acme"), tenant("globex"), run_id("inv_root"));
+    let below = async |run: &str, owner: &TenantId, root: &str, status| {
+        let row = RunRow { root: Some(run_id(root)), status, ..run_row(&run_id(run), owner, ctx.clock.now()) };
+        start_with(ctx, row).await.unwrap();
+    };
+    let open = async |after: Option<&str>, limit| {
+        let after = after.map(run_id);
+        let runs = ctx.store.open_descendants(&acme, &root, after.as_ref(), limit).await.unwrap();
+        runs.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    start_with(ctx, run_row(&root, &acme, ctx.clock.now())).await.unwrap();
+    assert!(open(None, 10).await.is_empty(), "a root is not below itself");
+    for (index, status) in RunStatus::ALL.into_iter().enumerate() {
+        below(&format!("inv_{index}"), &acme, "inv_root", status).await;
+    }
+    below("inv_Z", &acme, "inv_root", RunStatus::Running).await;
+    below("inv_other", &acme, "inv_0", RunStatus::Running).await;
+    below("inv_foreign", &globex, "inv_root", RunStatus::Running).await;
+    let is_open = |(index, status): (usize, &RunStatus)| (!status.is_terminal()).then(|| format!("inv_{index}"));
+    let mut expected: Vec<String> = RunStatus::ALL.iter().enumerate().filter_map(is_open).collect();
+    expected.push("inv_Z".to_owned());
+    assert_eq!(open(None, 10).await, expected, "in the order of the ids' bytes");
+    assert_eq!(open(None, 2).await, expected[..2]);
+    assert_eq!(open(Some(&expected[1]), 10).await, expected[2..]);
+    let all = u32::try_from(expected.len()).unwrap();
+    for (most, count) in [(10_000, all), (all, all), (2, 2)] {
+        assert_eq!(ctx.store.count_descendants(&acme, &root, most).await.unwrap(), count);
+    }
+    assert_eq!(ctx.store.count_descendants(&globex, &root, 10).await.unwrap(), 1);
+    // A run keeps its root for life, whatever a later row says, and leaves its family when it ends.
+    let run = run_id("inv_Z");
+    let kept = ctx.store.get_run(&Scope::System, &run).await.unwrap().unwrap();
+    assert_eq!(kept.root.as_ref(), Some(&root));
+    for (seq, row) in [(1, run_row(&run, &acme, ctx.clock.now())), (2, finished_row(&run, &acme, ctx.clock.now()))] {
+        assert_eq!(ctx.store.count_descendants(&acme, &root, 10).await.unwrap(), all);
+        let mut changed = add(&run, &acme, Expected::Seq(seq), vec![fresh_event(&run)]);
+        changed.row = Some(RunRow { changed_seq: seq + 1, ..row });
+        ctx.put(changed).await.unwrap();
+    }
+    assert_eq!(ctx.store.count_descendants(&acme, &root, 10).await.unwrap(), all - 1);
+    assert_eq!(ctx.store.get_run(&Scope::System, &run).await.unwrap().unwrap().root, Some(root.clone()));
+    ctx.store.delete_run(&Scope::System, &run_id("inv_0")).await.unwrap();
+    assert!(!open(None, 10).await.contains(&"inv_0".to_owned()));
+}
+
 pub(super) async fn open_runs_are_counted_by_version(ctx: &Context) {
     let acme = tenant("acme");
     assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), []);
@@ -195,7 +241,7 @@ pub(super) async fn open_runs_are_counted_by_version(ctx: &Context) {
     ctx.put(ended).await.unwrap();
     ctx.store.delete_run(&Scope::System, &run_id("inv_c")).await.unwrap();
     assert_eq!(ctx.store.count_open(&acme, "plan").await.unwrap(), [expected[0].clone(), expected[3].clone()]);
-    assert_eq!(ctx.store.count_open(&servo_model::TenantId::system(), "").await.unwrap(), []);
+    assert_eq!(ctx.store.count_open(&TenantId::system(), "").await.unwrap(), []);
 }
 
 /// Paging by run id works only if every backend sorts alike, whatever language its database speaks.
@@ -275,6 +321,6 @@ pub(super) async fn active_runs_are_counted_up_to_a_limit(ctx: &Context) {
     for (most, count) in [(100, 4), (4, 4), (3, 3), (1, 1)] {
         assert_eq!(ctx.store.count_active(&acme, most).await.unwrap(), count);
     }
-    let system = servo_model::TenantId::system();
+    let system = TenantId::system();
     assert_eq!(ctx.store.count_active(&system, 10).await.unwrap(), 0, "the system stream is no run");
 }

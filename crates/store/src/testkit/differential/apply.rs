@@ -128,6 +128,10 @@ pub(super) async fn apply(op: &Op, store: &dyn Store, places: &[Position]) -> An
         Op::CountByVisible { tenant, plan_id } => Answer::of(store.count_by_visible(tenant, plan_id.as_deref()).await),
         Op::CountActive { tenant, most } => Answer::of(store.count_active(tenant, *most).await),
         Op::CountOpen { tenant, plan_id } => Answer::of(store.count_open(tenant, plan_id).await),
+        Op::CountDescendants { tenant, root, most } => Answer::of(store.count_descendants(tenant, root, *most).await),
+        Op::OpenDescendants { tenant, root, after, limit } => {
+            Answer::of(store.open_descendants(tenant, root, after.as_ref(), *limit).await)
+        }
         Op::Function(op) => op.apply(store).await,
         Op::Entrypoint(op) => op.apply(store).await,
         Op::Identity(op) => op.apply(store).await,

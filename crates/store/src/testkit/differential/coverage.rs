@@ -63,7 +63,7 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Reads that are no proof while they show nothing.
-const MUST_SHOW: [&str; 33] = [
+const MUST_SHOW: [&str; 35] = [
     "read_run",
     "load_run",
     "snapshot_at",
@@ -71,6 +71,8 @@ const MUST_SHOW: [&str; 33] = [
     "count_log",
     "list_runs",
     "count_open",
+    "count_descendants",
+    "open_descendants",
     "count_by_visible",
     "claim_queue",
     "dispatch_heads",

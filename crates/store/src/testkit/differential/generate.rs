@@ -309,6 +309,15 @@ async fn other(world: &mut World<'_>) -> Op {
             Op::CountOpen { tenant: world.any_tenant(), plan_id }
         }
         25 => Op::LoadRun { scope: world.scope(), run_id: world.run_or_system(), limit: world.limit() },
+        26 | 27 => {
+            let (index, root) = world.any_run();
+            let tenant = if world.rng.one_in(5) { world.any_tenant() } else { streams::tenant_of(index) };
+            if world.rng.one_in(2) {
+                return Op::CountDescendants { tenant, root, most: world.limit() };
+            }
+            let after = if world.rng.one_in(3) { Some(world.any_run().1) } else { None };
+            Op::OpenDescendants { tenant, root, after, limit: world.limit() }
+        }
         _ => maintenance(world).await,
     }
 }

@@ -86,6 +86,17 @@ pub(super) enum Op {
         tenant: TenantId,
         plan_id: String,
     },
+    CountDescendants {
+        tenant: TenantId,
+        root: RunId,
+        most: u32,
+    },
+    OpenDescendants {
+        tenant: TenantId,
+        root: RunId,
+        after: Option<RunId>,
+        limit: u32,
+    },
     ClaimQueue {
         claim: QueueClaim,
     },
@@ -250,6 +261,8 @@ impl Op {
             Op::CountByVisible { .. } => "count_by_visible",
             Op::CountActive { .. } => "count_active",
             Op::CountOpen { .. } => "count_open",
+            Op::CountDescendants { .. } => "count_descendants",
+            Op::OpenDescendants { .. } => "open_descendants",
             Op::ClaimQueue { .. } => "claim_queue",
             Op::ReleaseQueue { .. } => "release_queue",
             Op::DispatchHeads { .. } => "dispatch_heads",

@@ -172,6 +172,7 @@ impl World<'_> {
             invocation: self.rng.one_in(2),
             mode: self.mode(),
             correlation_id: self.correlation_id(),
+            root: if self.rng.one_in(2) { Some(self.any_run().1) } else { None },
             request_key,
             finished_at,
             changed_seq,
