@@ -6,7 +6,7 @@ use servo_model::run::RunChange;
 use servo_model::{RunState, RunStatus, StepStatus};
 
 use crate::decision::{Action, Decision};
-use crate::execution::{compensation, end};
+use crate::execution::{compensation, descendants, end};
 use crate::refusal::Refusal;
 use crate::schedule::View;
 
@@ -25,6 +25,7 @@ pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision:
     release(state, "the run was cancelled", decision);
     if let Some(execution) = state.execution.as_deref() {
         compensation::begin(state, execution, ExecutionStatus::Stopped, decision);
+        descendants::follow(state, execution, ExecutionStatus::Stopped, decision);
     }
     Ok(())
 }

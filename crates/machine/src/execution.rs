@@ -5,6 +5,7 @@ pub(crate) mod callback;
 pub(crate) mod chained;
 pub(crate) mod checkpoint;
 pub(crate) mod compensation;
+pub(crate) mod descendants;
 pub(crate) mod end;
 pub(crate) mod handler;
 pub(crate) mod message;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use servo_canon::Digest;
-use servo_model::event::ExecutionStarted;
+use servo_model::event::{ExecutionStarted, Lineage};
 use servo_model::execution::{Ended, Execution};
 use servo_model::operation::{ErrorObject, OperationUpdate};
 use servo_model::{PlanRef, RunContext, RunId, RunState, RunStatus, Timestamp};
@@ -64,6 +65,10 @@ pub enum ExecutionCommand {
         error: ErrorObject,
         by: String,
     },
+    /// A run above this one was cancelled, or ran out of time. It says nothing to a run that is not below that one.
+    EndWith {
+        ancestor: RunId,
+    },
 }
 
 /// What an invocation used, where that can be told.
@@ -90,6 +95,11 @@ impl StartExecution {
     pub fn call_it(&mut self, name: &str) {
         // Nobody shares it before it is recorded, so nothing is copied.
         name.clone_into(&mut Arc::make_mut(&mut self.start).name);
+    }
+
+    /// Another run starts it.
+    pub fn belong_to(&mut self, lineage: Lineage) {
+        Arc::make_mut(&mut self.start).lineage = Some(Box::new(lineage));
     }
 }
 
@@ -154,6 +164,7 @@ pub(crate) fn decide(
             compensation::ended(state, execution, run_id.as_ref(), error.as_ref())
         }
         ExecutionCommand::Stop { error, by } => end::stop(state, execution, error, by),
+        ExecutionCommand::EndWith { ancestor } => descendants::end_with(state, execution, ancestor),
     }
 }
 

@@ -16,6 +16,7 @@ pub struct RuntimeConfig {
     pub limits: Limits,
     pub policy: Policy,
     pub overload: OverloadConfig,
+    pub families: FamiliesConfig,
     pub state_store: StateStoreConfig,
     pub authority: AuthorityConfig,
     pub dispatch: DispatchConfig,
@@ -36,7 +37,8 @@ pub struct RuntimeConfig {
     /// `answer-before-commit` (checkpoints are answered before they are written), `forget-timers` (timers that an earlier
     /// process set are passed over), `two-invocations` (an invocation goes on although another has taken its place),
     /// `foreign-runs` (a run is looked at whoever's it is), `check-then-insert` (a start whose request key was free when it
-    /// looked, and is taken when it is recorded, goes on without the key). Other names are other crates' variants.
+    /// looked, and is taken when it is recorded, goes on without the key), `endless-families` (runs start runs without a bound),
+    /// `keep-descendants` (a run that is cancelled leaves what it has started). Other names are other crates' variants.
     #[cfg(feature = "sabotage")]
     #[serde(skip)]
     pub sabotage: Option<String>,
@@ -48,6 +50,7 @@ impl Default for RuntimeConfig {
             limits: Limits::default(),
             policy: Policy::default(),
             overload: OverloadConfig::default(),
+            families: FamiliesConfig::default(),
             state_store: StateStoreConfig::default(),
             authority: AuthorityConfig::default(),
             dispatch: DispatchConfig::default(),
@@ -116,6 +119,42 @@ pub struct OverloadRule {
 impl Default for OverloadRule {
     fn default() -> Self {
         Self { policy: OverloadPolicy::Queue, active_runs_max: 1_000_000, delay_ms: 5_000 }
+    }
+}
+
+/// How far runs that start runs may go: a root, what it starts, what that starts, and so on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FamiliesConfig {
+    /// Levels of runs, the root's being the first. A run of the last one starts no others.
+    pub levels_max: u32,
+    /// Runs below one root that have not ended, also those that wait.
+    pub open_max: u32,
+    /// What a tenant may have less of.
+    pub tenants: BTreeMap<TenantId, TenantFamilies>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TenantFamilies {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_max: Option<u32>,
+}
+
+impl Default for FamiliesConfig {
+    fn default() -> Self {
+        Self { levels_max: 16, open_max: 10_000, tenants: BTreeMap::new() }
+    }
+}
+
+impl FamiliesConfig {
+    /// Levels, and open runs below one root, of a tenant.
+    pub fn of(&self, tenant: &TenantId) -> (u32, u32) {
+        let own = self.tenants.get(tenant).copied().unwrap_or_default();
+        let least = |own: Option<u32>, all: u32| own.map_or(all, |own| own.min(all));
+        (least(own.levels_max, self.levels_max), least(own.open_max, self.open_max))
     }
 }
 

@@ -10,6 +10,7 @@ mod callers;
 mod commit;
 mod endings;
 mod error;
+mod families;
 mod folded;
 mod function;
 mod now;
@@ -43,6 +44,8 @@ use cache::Cache;
 use callers::Callers;
 use endings::Endings;
 pub use error::Error;
+use families::Families;
+pub(crate) use families::Places;
 use folded::Folded;
 pub use outcome::Outcome;
 pub(crate) use quotas::{Entered, Quotas};
@@ -119,6 +122,7 @@ pub(crate) struct Inner {
     quotas: Quotas,
     /// The engine types that plans may name.
     engines: Vec<String>,
+    families: Families,
     /// The way of new runs past the backlog.
     direct: Direct,
     broken: Broken,
@@ -158,6 +162,7 @@ impl Engine {
             admissions: Admissions::default(),
             quotas: Quotas::default(),
             engines: Vec::new(),
+            families: Families::default(),
             direct: Direct::default(),
             broken,
             spans: None,

@@ -5,6 +5,7 @@
 
 mod callbacks;
 mod checkpoint;
+pub(crate) mod families;
 mod functions;
 mod history;
 mod read;

@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod authority;
 pub(crate) mod compensation;
 pub(crate) mod concurrency;
+pub(crate) mod descendants;
 pub(crate) mod direct;
 pub mod dispatcher;
 pub mod inflight;

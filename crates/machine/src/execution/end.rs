@@ -7,7 +7,7 @@ use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{RunState, RunStatus};
 
 use super::settle::step;
-use super::{compensation, handler};
+use super::{compensation, descendants, handler};
 use crate::decision::{Action, Decision};
 use crate::refusal::Refusal;
 
@@ -29,6 +29,7 @@ pub(crate) fn end(
     decision.fact(last);
     release(execution, decision);
     compensation::begin(state, execution, status, decision);
+    descendants::follow(state, execution, status, decision);
 }
 
 /// An invocation that the end cuts off is over before it, as every other. Nobody waits for what it would have answered.

@@ -3,6 +3,7 @@
 
 mod callbacks;
 mod chained;
+mod descendants;
 mod entrypoint;
 mod full;
 mod handler;

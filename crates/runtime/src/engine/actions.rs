@@ -1,13 +1,15 @@
 //! From the machine's actions to rows and wake-ups.
 
 use servo_machine::Action;
-use servo_model::{RunId, RunState, StepId, Timestamp};
+use servo_model::execution::DESCENDANTS;
+use servo_model::{RunId, RunState, StepId, TenantId, Timestamp};
 use servo_store::StreamAppend;
 use servo_store::dispatch::{DispatchChange, DispatchStep};
 use servo_store::log::QueueChange;
 
 use super::{Engine, Order};
 use crate::loops::concurrency::target_of;
+use crate::loops::descendants;
 
 impl Engine {
     /// Actions that must not be lost become rows of the same transaction.
@@ -80,6 +82,19 @@ impl Engine {
         }
         if grew {
             wake.log_grew();
+        }
+    }
+}
+
+impl Engine {
+    /// What a run has started ends with it. Its dispatch says so, too, and may have to wait for its turn.
+    pub(super) fn follow_end(&self, run_id: &RunId, tenant: &TenantId, actions: &[Action]) {
+        let follows =
+            |action: &Action| matches!(action, Action::Dispatch { step_id, .. } if step_id.as_str() == DESCENDANTS);
+        if actions.iter().any(follows)
+            && let Some(tasks) = self.inner.direct.tasks()
+        {
+            tasks.spawn("descendants", descendants::at_once(self.clone(), tenant.clone(), run_id.clone()));
         }
     }
 }

@@ -201,11 +201,17 @@ impl Engine {
         let Prepared { state, tenant, timer, actions, outcome, before, set, busy, .. } = *prepared;
         let now_is = state.status;
         let is_invocation = state.entrypoint().is_some();
+        let root = state.root().cloned();
         // Whoever waits for the run has waited long enough.
         let rests = now_is.is_terminal() || state.visible() == InvocationStatus::Suspended;
         self.inner.cache.weigh(&order.run_id, &state);
         *hot = Some(Hot { timer, ..Hot::new(state, tenant.clone()) });
         self.wake_for(&order.run_id, &actions, outcome.recorded > 0, set);
+        self.follow_end(&order.run_id, &tenant, &actions);
+        if let Some(root) = &root {
+            let was_open = before.is_some_and(|status| !status.is_terminal());
+            self.inner.families.moved(root, was_open, !now_is.is_terminal());
+        }
         self.inner.admissions.moved(&tenant, before, now_is);
         if is_invocation {
             self.inner.quotas.moved(&tenant, busy.0, busy.1);

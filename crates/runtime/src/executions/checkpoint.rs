@@ -14,7 +14,7 @@ use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionStat
 
 use super::seal::{CallbackRef, Purpose, Token};
 use super::{Executions, HANDLER, Refused, StartFunction};
-use crate::engine::Order;
+use crate::engine::{Order, Places};
 use crate::entrypoints::from_inside;
 use crate::loops::supervise;
 use crate::serverless::{Begin, failure_of};
@@ -106,18 +106,21 @@ impl Executions {
             return Err(Refused::invalid(format!("a checkpoint has at most {UPDATES_MAX} updates")));
         }
         let polls = updates.is_empty();
+        let (targets, places) = self.targets(&token, &updates, trace).await?;
         let call = Checkpoint {
             invocation: token.invocation,
             number: token.number,
             client_token,
             callback_ids: self.callback_ids(&token, &updates),
-            targets: self.targets(&token, &updates, trace).await?,
+            targets,
             updates,
         };
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
         let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
         let outcome = self.engine.execute_with(order, |state| self.answer(state, &token, said)).await?;
+        // The same call again has started nothing, and its places are given back.
+        places.into_iter().filter(|_| outcome.recorded > 0 && outcome.refusal.is_none()).for_each(Places::recorded);
         supervise::heard(&self.engine, &format!("{}/{}/{}", token.run, execution::HANDLER, token.invocation));
         Ok(outcome.view)
     }
@@ -184,14 +187,23 @@ impl Executions {
         token: &Token,
         updates: &[OperationUpdate],
         span: Option<TraceContext>,
-    ) -> Result<BTreeMap<String, Result<Spawn, ErrorObject>>, Refused> {
+    ) -> Result<(BTreeMap<String, Result<Spawn, ErrorObject>>, Option<Places>), Refused> {
         let mut targets = BTreeMap::new();
+        let mut below = None;
         let mut caller = None;
         let mut trace: Option<Option<String>> = None;
         for update in updates {
             let chained =
                 update.operation_type == OperationType::ChainedInvoke && update.action == OperationAction::Start;
             let Some(options) = update.chained_invoke_options.as_ref().filter(|_| chained) else { continue };
+            let below = match &mut below {
+                Some(below) => below,
+                none => none.insert(self.below(token).await?),
+            };
+            if let Some(error) = below.refuses(&options.function_name) {
+                targets.insert(update.id.clone(), Err(error));
+                continue;
+            }
             // What a handler does not say is known: the trace goes on.
             let trace = match (&options.trace_id, &mut trace) {
                 (Some(given), _) => Some(given.clone()),
@@ -237,7 +249,11 @@ impl Executions {
             start.call_it(run_id.as_str());
             targets.insert(update.id.clone(), Ok(Spawn { run_id, start }));
         }
-        Ok(targets)
+        let places = match below {
+            Some(below) => self.bound(token, below, updates, &mut targets).await?,
+            None => None,
+        };
+        Ok((targets, places))
     }
 
     /// The trace that an execution belongs to.

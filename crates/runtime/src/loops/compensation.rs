@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use servo_canon::Digest;
 use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode, OwnerType};
 use servo_machine::{Command, ExecutionCommand};
+use servo_model::event::Lineage;
 use servo_model::execution::{Execution, Operation};
 use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, ErrorCategory, Failure, errors};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
@@ -18,7 +19,7 @@ use super::inflight::Registered;
 use super::join;
 use crate::engine::{Error, Order, Patience};
 use crate::entrypoints::{Loaded, from_inside};
-use crate::executions::{Executions, Refused};
+use crate::executions::{Executions, Refused, families};
 use crate::serverless::{Begin, failure_of};
 
 pub(crate) async fn run(
@@ -43,6 +44,7 @@ struct Undone {
     trigger: CompensationTrigger,
     round: u32,
     trace: Option<String>,
+    lineage: Lineage,
     context: CompensationContext,
 }
 
@@ -71,6 +73,12 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
         Ok(loaded) => loaded,
         Err(failure) => return Ok(Err(failure)),
     };
+    // One level more than a run may have that starts others, so that each of those can be undone; but not for ever, where what
+    // undoes a run fails and is undone itself.
+    let (levels_max, _) = executions.engine().config().families.of(&row.tenant);
+    if undone.lineage.level > levels_max.saturating_add(1) {
+        return Ok(Err(families::too_deep(levels_max)));
+    }
     let params = serde_json::to_value(&undone.context).unwrap_or_default();
     if let Err(failure) = loaded.compiled.check_params(Some(&params)) {
         return Ok(Err(failure));
@@ -90,11 +98,12 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
         trace: executions.engine().trace_below_run(&row.run_id, undone.trace.as_deref()),
     };
     let referred = executions.referred(&loaded).await;
-    let start = match referred.and_then(|referred| executions.begin(begin, referred)) {
+    let mut start = match referred.and_then(|referred| executions.begin(begin, referred)) {
         Ok(start) => start,
         Err(refused) if refused.is_fault() => return Err(refused.into()),
         Err(refused) => return Ok(Err(failure_of(refused))),
     };
+    start.belong_to(undone.lineage.clone());
     let key = key(&row.tenant, row.run_id.as_str(), undone.round);
     match executions.engine().start_execution(start, Some(key), (None, None), None).await {
         Ok(_) => Ok(Ok(())),
@@ -177,8 +186,19 @@ fn undone(state: &RunState) -> Option<Undone> {
     };
     let subject = state.context.as_ref().and_then(|context| context.triggered_by.clone()).unwrap_or_default();
     let trace = execution.head.start.trace.clone();
+    let lineage = Lineage::of_undoing(&state.run_id, state.lineage());
     let entrypoint = state.plan_ref.as_ref().map(|plan| plan.plan_id.to_string()).unwrap_or_default();
-    Some(Undone { handler, entrypoint, subject, pin: pin.clone(), trigger, round: state.round, trace, context })
+    Some(Undone {
+        handler,
+        entrypoint,
+        subject,
+        pin: pin.clone(),
+        trigger,
+        round: state.round,
+        trace,
+        lineage,
+        context,
+    })
 }
 
 /// The step that failed the run, or the one that was active when the run was cancelled or ran out of time. Whoever undoes the

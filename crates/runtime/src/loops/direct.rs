@@ -74,6 +74,11 @@ impl Direct {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where the dispatcher starts its tasks; `None` before it runs and after it has ended.
+    pub(crate) fn tasks(&self) -> Option<Tasks> {
+        self.lock().as_ref().map(|open| open.tasks.clone())
+    }
+
     /// `None` where the run has to take its turn.
     pub(crate) fn reserve(&self, start: &StartExecution) -> Option<Reserved> {
         let open = self.lock().clone()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use servo_adapter::{Adapter, Handlers};
 use servo_model::RunState;
-use servo_model::execution::{COMPENSATE, HANDLER, JOIN};
+use servo_model::execution::{COMPENSATE, DESCENDANTS, HANDLER, JOIN};
 use servo_store::{DispatchRow, Fence, Scope};
 use tokio::sync::oneshot;
 
@@ -14,6 +14,7 @@ use super::attempt::{self, Attempt};
 use super::authority::Authority;
 use super::compensation;
 use super::concurrency::{Concurrency, Place, target_unless};
+use super::descendants;
 use super::direct::Quiet;
 use super::inflight::Registered;
 use super::invocation::{self, Invocation};
@@ -64,7 +65,7 @@ impl Workshop {
         let step = row.step.as_ref().map(|step| (step.step_id.as_str(), step.logical_attempt));
         // A plan may have a step of the same name.
         let function = match step {
-            Some((HANDLER | JOIN | COMPENSATE, _)) => match function_of(&engine, &row).await {
+            Some((HANDLER | JOIN | COMPENSATE | DESCENDANTS, _)) => match function_of(&engine, &row).await {
                 Ok(function) => function,
                 Err(error) => {
                     // The dispatch stays open, and is found again. Taken for a plan's step it would be withdrawn.
@@ -115,6 +116,10 @@ impl Workshop {
             (Some((JOIN, _)), Some(_)) => {
                 drop(is_behind);
                 join::run(engine, row, fence, self.authority.owner().to_string(), registered).await;
+            }
+            (Some((DESCENDANTS, _)), Some(_)) => {
+                drop(is_behind);
+                descendants::run(engine, row, fence, self.authority.owner().to_string(), registered).await;
             }
             _ => {
                 drop(is_behind);

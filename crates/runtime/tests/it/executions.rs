@@ -2,6 +2,7 @@
 
 mod chained;
 mod direct;
+mod families;
 pub(crate) mod handler;
 mod history;
 mod lifecycle;

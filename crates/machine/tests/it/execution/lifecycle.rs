@@ -130,7 +130,7 @@ fn an_execution_update_ends_it_with_the_call() {
     assert_eq!(world.execution().head.ended.as_ref().unwrap().result.as_deref(), Some("large"));
 }
 
-fn signal(number: u32, kind: SignalKind) -> Command {
+pub(super) fn signal(number: u32, kind: SignalKind) -> Command {
     let signal_id = SignalId::parse(&format!("s{number}")).unwrap();
     Command::Signal(Signal { signal_id, kind, by: "ops".to_owned(), reason: None, denied: None })
 }

@@ -7,7 +7,7 @@ use servo_model::operation::{
 
 use super::handler::{Scripted, history, kinds, pending, start, start_traced, step, succeeded, wait};
 
-fn invoke(id: &str, function: &str, payload: &str) -> OperationUpdate {
+pub(super) fn invoke(id: &str, function: &str, payload: &str) -> OperationUpdate {
     let mut update = OperationUpdate::new(id, T::ChainedInvoke, A::Start);
     update.payload = Some(payload.to_owned());
     update.chained_invoke_options =
