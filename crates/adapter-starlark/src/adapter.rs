@@ -7,11 +7,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use servo_adapter::{DurableService, HandlerCall, HandlerFailure, Handlers, Reply, Usage};
 use servo_canon::Digest;
+use servo_model::TenantId;
 use servo_model::function::{Code, Reach};
+use servo_sched::{Bounds, Counter};
 use servo_wire::lambda::DurableExecutionInvocationOutput;
 
 use crate::SourceIssue;
 use crate::child::Child;
+use crate::conversation::records::Records;
 use crate::conversation::{Broken, Conversation};
 use crate::egress::Egress;
 use crate::failure;
@@ -31,6 +34,8 @@ pub struct Starlark {
     parts: Parts,
     pool: Arc<Pool>,
     egress: Egress,
+    /// What programs that run have recorded, in bytes.
+    records: Counter<TenantId>,
     service: OnceLock<Arc<dyn DurableService>>,
 }
 
@@ -52,7 +57,8 @@ impl Starlark {
     pub fn new(parts: Parts) -> Result<Self, Error> {
         let pool = Pool::new(parts.settings.clone()).map_err(Error::Spawner)?;
         let egress = Egress::new(parts.settings.egress.clone()).map_err(Error::Client)?;
-        Ok(Self { parts, pool, egress, service: OnceLock::new() })
+        let records = Counter::new(Bounds::shared(parts.settings.records_bytes_max));
+        Ok(Self { parts, pool, egress, records, service: OnceLock::new() })
     }
 
     /// The service side of durable executions. The engine needs handlers to exist, so it comes later; the first one stays.
@@ -147,7 +153,9 @@ impl Starlark {
         let cannot = |error| failure::crashed(format!("a child could not be limited: {error}"));
         lease.child.limit(code.memory_mb, cpu_ms).map_err(cannot)?;
         let talk = (call, code);
-        let mut conversation = Conversation::new(&self.parts, &self.egress, self.service.get(), talk, cpu_ms);
+        let records = Records::new(&self.records, &call.tenant, code.memory_mb);
+        let mut conversation =
+            Conversation::new(&self.parts, &self.egress, self.service.get(), talk, (cpu_ms, records));
         conversation.turn = lease.turn.take();
         match tokio::time::timeout_at(deadline, conversation.run(&mut lease.child)).await {
             Ok(Ok((outcome, body))) => {
@@ -159,6 +167,10 @@ impl Starlark {
                 conclude(outcome, body, (call, code), usage)
             }
             Ok(Err(Broken::Ours(failure))) => Err(failure),
+            Ok(Err(Broken::Over(failure))) => {
+                let usage = lease.child.used_so_far();
+                failure::of_user(failure.to_error(), durable, usage)
+            }
             Ok(Err(Broken::Child(error))) => {
                 conversation.turn = None;
                 let ended = Box::pin(lease.child.end()).await;

@@ -1,5 +1,6 @@
 //! A call from its first frame to its last: what the child asks for meanwhile is answered here.
 
+pub(crate) mod records;
 mod requests;
 
 use std::io;
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 use servo_adapter::{CapturedLine, DurableService, HandlerCall, HandlerFailure, Source};
 use servo_canon::Digest;
 use servo_model::function::Code;
+use servo_model::invocation::Failure;
 use servo_model::limits::{LINE_BYTES_MAX, clip};
 use servo_model::operation::{ErrorObject, OperationUpdate};
 use servo_wire::lambda::{ANSWER_BYTES_MAX, CheckpointRequest, ErrorName, INVALID_TOKEN, Operation, Seconds};
@@ -21,6 +23,7 @@ use crate::egress::Egress;
 use crate::protocol::{CallHead, FromChild, HttpHead, Outcome, ToChild};
 use crate::settings::Parts;
 use crate::{failure, tasks};
+use records::{Records, TooMuch};
 
 /// How long a call has its turn; most are over by then.
 const TURN: Duration = Duration::from_millis(2);
@@ -37,6 +40,8 @@ pub(crate) enum Broken {
     Child(io::Error),
     /// The child did nothing wrong.
     Ours(HandlerFailure),
+    /// The program asked for more than it may have.
+    Over(Failure),
 }
 
 impl From<io::Error> for Broken {
@@ -79,6 +84,7 @@ pub(crate) struct Conversation<'a> {
     /// What came of a record that the child did not wait for; it is told with the next one that it waits for.
     held: Held,
     logged: usize,
+    records: Records,
 }
 
 /// What the service said to a checkpoint.
@@ -100,10 +106,10 @@ impl<'a> Conversation<'a> {
         egress: &'a Egress,
         service: Option<&'a Arc<dyn DurableService>>,
         (call, code): (&'a HandlerCall, &'a Code),
-        cpu_ms: u64,
+        (cpu_ms, records): (u64, Records),
     ) -> Self {
         let (arn, token, held) = (String::new(), String::new(), Held::default());
-        Self { parts, egress, service, call, code, cpu_ms, turn: None, arn, token, held, logged: 0 }
+        Self { parts, egress, service, call, code, cpu_ms, turn: None, arn, token, held, logged: 0, records }
     }
 
     /// What few calls come to is in boxes, so that it makes no other call's future larger.
@@ -247,6 +253,10 @@ impl<'a> Conversation<'a> {
     async fn record(&mut self, body: &[u8]) -> Result<Recorded, Broken> {
         let updates: Vec<OperationUpdate> =
             serde_json::from_slice(body).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        self.records.add(&updates, body.len()).map_err(|too_much| match too_much {
+            TooMuch::OfCall(failure) => Broken::Over(failure),
+            TooMuch::OfAll => Broken::Ours(failure::no_room_for_records()),
+        })?;
         let client_token = Digest::of_parts(&[&self.token, &updates.len().to_string()], '\n').to_string();
         let request = CheckpointRequest {
             checkpoint_token: self.token.clone(),

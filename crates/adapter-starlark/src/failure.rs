@@ -56,7 +56,25 @@ pub(crate) fn limit(name: &str, value: u64, message: &str) -> Failure {
 }
 
 pub(crate) fn out_of_memory(memory_mb: u64) -> Failure {
-    limit("memory_mb", memory_mb, &format!("the program needs more than {memory_mb} MB of memory"))
+    let message = format!(
+        "the program needs more than {memory_mb} MB of memory; within a call no value is freed, also not what a loop has left behind: \
+         give it more memory_mb, or have parts of the work done by calls of their own (ctx.invoke)"
+    );
+    limit("memory_mb", memory_mb, &message)
+}
+
+/// What the server keeps for it counts as well.
+pub(crate) fn too_many_records(memory_mb: u64) -> Failure {
+    let message = format!(
+        "what one call has recorded needs more than {memory_mb} MB of the server's memory; give it more memory_mb, record less \
+         (ctx.step around many small operations), or have parts of the work done by calls of their own (ctx.invoke)"
+    );
+    limit("memory_mb", memory_mb, &message)
+}
+
+/// It is called again, and goes on behind what is recorded.
+pub(crate) fn no_room_for_records() -> HandlerFailure {
+    crashed("programs that run have recorded as much as the server keeps at the same time; the call comes again")
 }
 
 /// The limit that ended a child, if it was one.

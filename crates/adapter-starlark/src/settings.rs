@@ -70,6 +70,8 @@ pub struct Settings {
     pub calls_per_child_max: u64,
     pub source_bytes_max: usize,
     pub output_bytes_max: usize,
+    /// What programs that run may have recorded, all together; a tenant has three quarters of it at most.
+    pub records_bytes_max: usize,
     /// Log lines of one call, together.
     pub log_bytes_max: usize,
     /// A workflow's step that runs for longer is recorded before it ends, so that a run that hangs says where. One that ends sooner
@@ -95,6 +97,7 @@ impl Settings {
             calls_per_child_max: 10_000,
             source_bytes_max: 64 * 1024,
             output_bytes_max: servo_wire::lambda::ANSWER_BYTES_MAX,
+            records_bytes_max: 512 * 1024 * 1024,
             log_bytes_max: 256 * 1024,
             step_told_after: Duration::from_millis(500),
             check_memory_mb: 64,

@@ -1,11 +1,13 @@
 //! Durable workflows: every primitive, over suspension and replay.
 
 use serde_json::json;
+use servo_adapter_starlark::Settings;
+use servo_model::function::Code;
 use servo_model::invocation::{ErrorCategory, errors};
 use servo_model::operation::ErrorObject;
 
 use crate::execution::Execution;
-use crate::support::World;
+use crate::support::{World, code, settings};
 
 /// The seed's workflow, as it is written there.
 const PROCESS_ORDER: &str = "def main(ctx, input):\n  # workflow steps...\n  return {\"status\": \"completed\"}\n";
@@ -16,6 +18,38 @@ async fn the_seeds_workflow_runs_as_written() {
     let execution = Execution::new(&world, PROCESS_ORDER, r#"{"order_id": "o-1"}"#);
     assert_eq!(execution.returns(&world).await, json!({"status": "completed"}));
     assert_eq!(execution.checkpoints(), 0);
+}
+
+/// What is recorded is kept by the server, and counts against what the program may have: many small records, and some large ones.
+#[tokio::test]
+async fn what_a_call_records_counts_as_its_memory() {
+    let many = ["ctx.now()", "ctx.emit('e', 'x' * 1000)", "ctx.step('s', lambda: 1)", "ctx.checkpoint() or ctx.now()"];
+    let large = ["ctx.step('s', lambda: 'x' * 900000)", "ctx.step('s', lambda: 'x' * 900000, catch = True)"];
+    let programs = many.iter().map(|what| (what, 50_000)).chain(large.iter().map(|what| (what, 500)));
+    for (what, times) in programs {
+        let world = World::new();
+        let source = format!("def main(ctx, input):\n    for i in range({times}):\n        {what}\n    return None\n");
+        let code = Code { memory_mb: 4, cpu_milli: 10_000, ..code(&source) };
+        let execution = Execution::with(&world, code, "null");
+        let failure = execution.fails(&world).await;
+        assert_eq!(failure.category, ErrorCategory::ResourceLimit, "{what}: {failure:?}");
+        assert_eq!(failure.details["limit"], "memory_mb", "{what}: {failure:?}");
+        let recorded: usize =
+            execution.updates().iter().map(|update| update.payload.as_ref().map_or(0, String::len)).sum();
+        assert!(recorded < 13 << 20 && execution.updates().len() < 2 * (12 << 20) / 4096, "{what}: {recorded}");
+    }
+}
+
+/// Where all calls share too little, a call is tried again and does not fail.
+#[tokio::test]
+async fn a_call_that_finds_no_room_for_its_records_comes_again() {
+    let world = World::with(Settings { records_bytes_max: 8 * 1024, ..settings() });
+    let source = "def main(ctx, input):\n    ctx.step('a', lambda: 1)\n    return ctx.step('b', lambda: 2)\n";
+    let execution = Execution::new(&world, source, "null");
+    let failure = execution.try_invoke(&world).await.unwrap_err();
+    assert_eq!(failure.kind, servo_adapter::FailureKind::Crashed);
+    assert_eq!(execution.told(), ["STEP/Step a START", "STEP/Step a SUCCEED"]);
+    assert_eq!(execution.returns(&world).await, json!(2), "what is recorded is not done again, and the room is free");
 }
 
 /// A step's body runs once; its record drives every replay. One call for each step, START and outcome together.
