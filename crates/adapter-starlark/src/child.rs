@@ -2,8 +2,8 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -66,6 +66,16 @@ impl Drop for Alive {
     }
 }
 
+/// Once: it is so for every child.
+fn tell_of_namespaces() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        tracing::info!(
+            "the system gives Starlark's children no namespaces of their own; their other limits hold as ever"
+        );
+    });
+}
+
 /// How a process ended, as far as it can be told.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -107,7 +117,10 @@ impl Child {
                      tell its allocator to reserve none"
                 )));
             }
-            Ok(Ok((FromChild::Ready { vm_bytes, cpu_us, .. }, _))) => {
+            Ok(Ok((FromChild::Ready { vm_bytes, cpu_us, is_apart, .. }, _))) => {
+                if !is_apart {
+                    tell_of_namespaces();
+                }
                 child.vm_bytes = vm_bytes;
                 child.usage.cpu_total_us = cpu_us;
             }

@@ -74,6 +74,8 @@ pub(crate) enum FromChild {
         store_bytes: u64,
         /// What it took of the processor to get there, which is no call's.
         cpu_us: u64,
+        /// Whether it has left the server's namespaces.
+        is_apart: bool,
     },
     Checked {
         issues: Vec<crate::SourceIssue>,

@@ -48,12 +48,12 @@ const STACK_BYTES: usize = STACK_MB as usize * 1024 * 1024;
 /// Serves a parent over standard input and output until it closes them. To be called first thing in `main`: it closes every
 /// other file, and what it takes of memory before is counted as its own.
 pub fn worker_main() -> ExitCode {
-    harden::before_threads();
+    let early = harden::before_threads();
     crate::kept_stack::keep();
     let outbox = Arc::new(Outbox::standard());
     let served = Served(outbox.clone());
     let program = std::thread::Builder::new().name("starlark".to_owned()).stack_size(STACK_BYTES);
-    let Ok(thread) = program.spawn(move || serve(&served)) else { return ExitCode::FAILURE };
+    let Ok(thread) = program.spawn(move || serve(&served, early)) else { return ExitCode::FAILURE };
     // This thread has nothing else to do.
     outbox.watch();
     match thread.join() {
@@ -78,7 +78,8 @@ fn broken(message: &str) -> ! {
     std::process::exit(70)
 }
 
-fn serve(served: &Served) {
+fn serve(served: &Served, early: Result<bool, String>) {
+    let is_apart = early.unwrap_or_else(|message| broken(&message));
     let globals = module::globals();
     // What is made on first use is made now, while files can be opened and before memory is counted.
     drop(module::load("def main(ctx, input):\n  return input\n", &globals));
@@ -87,7 +88,7 @@ fn serve(served: &Served) {
         broken(&message);
     }
     let link = Rc::new(RefCell::new(Link::standard(served.0.clone())));
-    link.borrow().send(&meter.ready(), &[]);
+    link.borrow().send(&meter.ready(is_apart), &[]);
     let mut child = Child { globals, source: String::new(), module: None, meter };
     loop {
         let (head, body) = link.borrow_mut().receive();

@@ -55,13 +55,13 @@ impl Meter {
 
     /// How large this process is before it has seen a program, and how much of it a program could fill without asking for more.
     /// What it has used until now is nobody's.
-    pub(crate) fn ready(&mut self) -> FromChild {
+    pub(crate) fn ready(&mut self, is_apart: bool) -> FromChild {
         self.last = used();
         let status = self.read();
         self.memory = Memory::of(&status);
         let bytes = |name: &str| number(&status, name) * 1024;
         let store_bytes = bytes("VmData:").saturating_sub(bytes("RssAnon:")).saturating_sub(STACK_MB * 1024 * 1024);
-        FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes, cpu_us: self.last.cpu_us }
+        FromChild::Ready { vm_bytes: bytes("VmSize:"), store_bytes, cpu_us: self.last.cpu_us, is_apart }
     }
 
     /// Counts from the end of the last call, and ends the process by SIGPROF after `cpu_ms` of CPU time.

@@ -27,6 +27,19 @@ async fn a_child_has_no_rights_left() {
     let [child] = children()[..] else { panic!("one child") };
     let status = read(child, "status");
     assert_eq!((line(&status, "NoNewPrivs:"), line(&status, "Seccomp:")), (vec!["1"], vec!["2"]));
+    // Nothing to begin with, nothing to get back, also where the server is root.
+    for kind in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(line(&status, kind), ["0000000000000000"], "{kind}");
+    }
+    let server = std::fs::read_to_string("/proc/self/status").unwrap();
+    if line(&server, "CapEff:") != ["0000000000000000"] {
+        assert_eq!(line(&status, "CapBnd:"), ["0000000000000000"]);
+    }
+    let threads = std::fs::read_dir(format!("/proc/{child}/task")).unwrap();
+    for thread in threads.flatten() {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap();
+        assert_eq!(line(&status, "CapEff:"), ["0000000000000000"], "of every thread");
+    }
     let limits = read(child, "limits");
     let soft = |name: &str| line(&limits, name)[0].to_owned();
     assert_eq!((soft("Max file size"), soft("Max core file size")), ("0".to_owned(), "0".to_owned()));
