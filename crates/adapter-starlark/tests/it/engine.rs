@@ -192,6 +192,21 @@ def main(ctx, input):
     assert_eq!(engine.handlers.world.lines.texts(), ["waits"]);
 }
 
+/// A program that invokes itself is refused where its family ends, and can catch that as any other failure of an invoke.
+#[tokio::test]
+async fn a_program_that_invokes_itself_catches_the_end_of_it() {
+    let source = r#"
+def main(ctx, input):
+    called = ctx.invoke("main", {"n": input.n + 1}, catch = True)
+    return called.value if called.ok else {"n": input.n, "why": called.error.message}
+"#;
+    let engine = Engine::start(&[("main", source)]).await;
+    let ended = engine.run("main", r#"{"n": 1}"#, &[]).await;
+    let ended = result(&ended);
+    assert_eq!(ended["n"], 16);
+    assert!(ended["why"].as_str().unwrap().contains("at most 16 levels deep"), "{ended}");
+}
+
 /// A step that fails is tried again by the engine's timers, on a record that is never lost.
 #[tokio::test]
 async fn retries_and_failures_go_through_the_engine() {

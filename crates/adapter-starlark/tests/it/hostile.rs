@@ -35,6 +35,16 @@ pub(crate) fn corpus() -> Vec<(&'static str, String, &'static [&'static str])> {
             main("    s = 'a' * 1000\n    for i in range(60): s = repr(s) + repr(s)\n    return len(s)"),
             memory,
         ),
+        (
+            "sums that leave floats",
+            main("    x = 0.5\n    for i in range(20000000): x += 0.1\n    return x"),
+            &["memory_mb", "cpu_ms"],
+        ),
+        (
+            "sums beyond what is small",
+            main("    x = 3000000000\n    for i in range(20000000): x += 1\n    return x"),
+            &["memory_mb", "cpu_ms"],
+        ),
         ("endless loop", main("    for i in range(2000000000):\n        for j in range(2000000000): pass"), cpu),
         ("endless work in one call", main("    return sorted([x for x in range(2000000000) if x < 0])"), cpu),
         (
