@@ -498,3 +498,53 @@ fn the_caller_is_known_wherever_its_run_goes() {
     let of_bob = |function: &'static str| (function, "default", Some("bob"));
     assert_eq!(seen, ["caller", "callee", "caller", "rollback"].map(of_bob));
 }
+
+/// What undoes a run belongs to its family, and is not cancelled by what has cancelled that run; what the run has started is.
+#[test]
+fn a_cancelled_family_is_undone() {
+    let bed = Bed::new(31);
+    let waits = |name: &'static str| {
+        move |invocation: Arc<crate::executions::handler::Invocation>| async move {
+            match invocation.known("s") {
+                None => {
+                    invocation.checkpoint(vec![awaits(name)]).await.unwrap();
+                    pending()
+                }
+                Some(_) => Ok(json!({"Status": "SUCCEEDED", "Result": "{}"}).to_string()),
+            }
+        }
+    };
+    let context = json!({"$ref": "gts://gts.x.core.serverless.compensation_context.v1~"});
+    let undo = bed.entrypoint(WORKFLOW, "undo", |document| document["schema"]["params"] = context, waits("undone"));
+    let child = bed.workflow("child", waits("never"));
+    let address = bed.entrypoint(
+        WORKFLOW,
+        "parent",
+        |document| document["traits"]["workflow"]["compensation"]["on_cancel"] = undo.clone().into(),
+        move |invocation| {
+            let child = child.clone();
+            async move {
+                if invocation.known("c").is_none() {
+                    invocation.checkpoint(vec![super::calls::calls("c", &child)]).await.unwrap();
+                }
+                pending()
+            }
+        },
+    );
+    let id = bed.start(&address, json!({})).unwrap().record.invocation_id;
+    let below = || {
+        let rows = bed.world.rows().into_iter();
+        rows.filter(|row| row.root.as_ref().is_some_and(|root| root.as_str() == id)).collect::<Vec<_>>()
+    };
+    bed.world.wait_until("the child waits", || below().iter().any(|row| row.visible == S::Suspended));
+    bed.control(&id, Action::Cancel).unwrap();
+    bed.world.wait_until("the child is cancelled", || below().iter().any(|row| row.visible == S::Canceled));
+    let undoing = || below().into_iter().find(|row| row.visible != S::Canceled);
+    bed.world.wait_until("it is being undone", || undoing().is_some_and(|row| row.visible == S::Suspended));
+    bed.world.pass(Duration::from_secs(60));
+    let undoing = undoing().unwrap().run_id;
+    assert_eq!((below().len(), bed.get(undoing.as_str()).status), (2, S::Suspended));
+    let signal = servo_machine::SignalKind::Message { name: "undone".to_owned(), payload: None };
+    bed.world.signal(bed.node(), &undoing, "go", signal).unwrap();
+    bed.until(&id, S::Compensated);
+}
