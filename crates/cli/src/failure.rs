@@ -2,6 +2,8 @@
 
 mod hint;
 
+use std::path::Path;
+
 use serde_json::json;
 use servo_model::Invalid;
 use servo_model::codes::Code;
@@ -101,6 +103,29 @@ impl Failure {
     pub(crate) fn about(mut self, subject: &str) -> Self {
         if !self.is_silent() {
             self.what = format!("{subject}: {}", self.what);
+        }
+        self
+    }
+
+    /// Says of what is wrong in a file the way that compilers do, so that editors find it: `file:line:column: message`. `pointer` is
+    /// where the file went.
+    #[must_use]
+    pub(crate) fn in_file(mut self, file: &Path, pointer: &str) -> Self {
+        let Some(problem) = &mut self.problem else { return self };
+        let mut first = None;
+        for (index, error) in problem.errors.iter_mut().enumerate() {
+            if let (Some(line), Some(column)) = (error.line, error.column)
+                && error.pointer == pointer
+            {
+                error.pointer = format!("{}:{line}:{column}", file.display());
+                if index == 0 {
+                    first = Some(format!("{}: {}", error.pointer, error.detail));
+                }
+            }
+        }
+        if let Some(first) = first {
+            self.what.clone_from(&first);
+            problem.detail = Some(first);
         }
         self
     }
@@ -214,6 +239,24 @@ code RUN_NOT_FOUND, request req_7
             .field(&Invalid::new("a", "is missing"));
         let text = api(problem).text(Paint::new(false));
         assert!(text.contains("/a: is missing"), "{text}");
+    }
+
+    /// One that is elsewhere in the document, or of a document that is no source, keeps its own words.
+    #[test]
+    fn what_is_wrong_in_a_file_is_said_with_its_line_and_column() {
+        let mut problem = Problem::new(codes::SCHEMA_VALIDATION_FAILED)
+            .field(&Invalid::new("code", "unexpected new line here"))
+            .field(&Invalid::new("title", "is missing"))
+            .field(&Invalid::new("code", "is too long"));
+        (problem.errors[0].line, problem.errors[0].column) = (Some(1), Some(21));
+        let said = api(problem.clone()).in_file(Path::new("dir/bad.star"), "/code");
+        let text = said.text(Paint::new(false));
+        assert!(text.starts_with("error: dir/bad.star:1:21: unexpected new line here\n"), "{text}");
+        assert!(text.contains("       /title: is missing\n       /code: is too long\n"), "{text}");
+        let document: serde_json::Value = serde_json::from_str(&said.document()).unwrap();
+        assert_eq!(document["detail"], "dir/bad.star:1:21: unexpected new line here");
+        assert_eq!(document["errors"][0]["line"], 1);
+        assert_eq!(api(problem.clone()).in_file(Path::new("x"), "/title").to_string(), api(problem).to_string());
     }
 
     #[test]

@@ -103,7 +103,14 @@ pub(crate) fn write(failure: Option<RuntimeErrorPayload>, error: &ApiError, info
     put("code", id.clone().into());
     put("trace_id", info.trace_id().into());
     if let Some(validation) = ValidationError::of(&failure) {
-        let told = |issue: &ValidationIssue| json!({"path": issue.location.path, "message": issue.message});
+        let told = |issue: &ValidationIssue| {
+            let mut told = json!({"path": issue.location.path, "message": issue.message});
+            let place = [("line", issue.location.line), ("column", issue.location.column)];
+            for (name, number) in place.into_iter().filter_map(|(name, number)| Some((name, number?))) {
+                told[name] = number.into();
+            }
+            told
+        };
         put("errors", validation.issues.iter().map(told).collect());
         put("issues", serde_json::to_value(&validation.issues).unwrap_or_default());
     }

@@ -43,6 +43,11 @@ pub struct FieldProblem {
     pub pointer: String,
     #[serde(alias = "message")]
     pub detail: String,
+    /// Where the field is source code: the place in it, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
 }
 
 impl Problem {
@@ -84,7 +89,7 @@ impl Problem {
 
     fn with_field(mut self, pointer: String, reason: &str) -> Self {
         if self.status < 500 {
-            self.errors.push(FieldProblem { pointer, detail: reason.to_owned() });
+            self.errors.push(FieldProblem { pointer, detail: reason.to_owned(), line: None, column: None });
         }
         self
     }

@@ -22,7 +22,15 @@ pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Resul
         EntrypointsCommand::Update(args) => document(&args.source)?,
         _ => Value::Null,
     };
-    interruptible(async {
+    // Of code it is the file where something is wrong, and not the document that was made of it.
+    let code = match &command {
+        EntrypointsCommand::Register(args) => Some(&args.source),
+        EntrypointsCommand::Validate(source) => Some(source),
+        EntrypointsCommand::Update(args) => Some(&args.source),
+        _ => None,
+    };
+    let code = code.filter(|args| is_code(args)).map(|args| args.file.clone());
+    let done = interruptible(async {
         let (id, action) = match command {
             EntrypointsCommand::Register(args) => {
                 let registered = client.register_entrypoint(&document).await?;
@@ -74,7 +82,15 @@ pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Resul
         out.data(&*changed, changed.raw())?;
         Ok(exit::OK)
     })
-    .await
+    .await;
+    match code {
+        Some(file) => done.map_err(|failure| failure.in_file(&file, "$.implementation.code.source")),
+        None => done,
+    }
+}
+
+fn is_code(args: &SourceArgs) -> bool {
+    args.file.extension().is_some_and(|extension| extension == "star")
 }
 
 pub(super) fn page(args: PageArgs) -> ListQuery {
@@ -97,7 +113,7 @@ pub(super) fn address(name: &str, workflow: bool) -> String {
 /// The definition in a file, or one made from code.
 fn document(args: &SourceArgs) -> Result<Value, Failure> {
     let text = input::read(&args.file)?;
-    if args.file.extension().is_some_and(|extension| extension == "star") {
+    if is_code(args) {
         return from_code(&text, args);
     }
     if args.name.is_some() || args.workflow || args.params_schema.is_some() {

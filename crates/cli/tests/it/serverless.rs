@@ -57,6 +57,24 @@ async fn waiting_too_long_is_exit_code_8() {
     server.finish();
 }
 
+/// The server's words, with the file in place of the document that was made of it: for people, and in `-o json`.
+#[tokio::test]
+async fn a_mistake_in_code_is_told_with_file_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = folder.path().join("bad.star");
+    std::fs::write(&code, "def main(ctx, input)\n  return {}\n").unwrap();
+    let place = json!({"path": "$.implementation.code.source", "line": 1, "column": 21, "message": "Parse error"});
+    let refusal = json!({"type": "t", "title": "Invalid", "status": 422, "code": "gts.x.err.validation.v1~",
+        "detail": "$.implementation.code.source:1:21: Parse error", "errors": [place]});
+    for verb in ["register", "validate"] {
+        let server = Server::start(vec![Reply::json(422, &refusal.to_string())]);
+        let line = ["entrypoints", verb, code.to_str().unwrap(), "--name", "vendor.app.bad"];
+        let failure = run(&server, &line).await.unwrap_err();
+        assert_eq!(failure.to_string(), format!("{}:1:21: Parse error", code.display()));
+        server.finish();
+    }
+}
+
 #[tokio::test]
 async fn code_becomes_a_definition() {
     let folder = tempfile::tempdir().unwrap();

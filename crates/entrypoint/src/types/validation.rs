@@ -1,5 +1,7 @@
 //! Everything that is wrong with a document, each with its place and what to do about it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use servo_model::invocation::errors;
@@ -38,6 +40,17 @@ pub struct ValidationLocation {
     pub column: Option<u64>,
 }
 
+/// With line and column, where it has them.
+impl fmt::Display for ValidationLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
+        }
+        Ok(())
+    }
+}
+
 impl ValidationIssue {
     pub fn new(error_type: &str, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -65,8 +78,8 @@ impl ValidationIssue {
 impl ValidationError {
     pub fn new(issues: Vec<ValidationIssue>) -> Self {
         let message = match issues.as_slice() {
-            [one] => format!("{}: {}", one.location.path, one.message),
-            [first, rest @ ..] => format!("{}: {} (and {} more)", first.location.path, first.message, rest.len()),
+            [one] => format!("{}: {}", one.location, one.message),
+            [first, rest @ ..] => format!("{}: {} (and {} more)", first.location, first.message, rest.len()),
             [] => "the document is not valid".to_owned(),
         };
         Self { message, category: RuntimeErrorCategory::NonRetryable, details: None, issues }

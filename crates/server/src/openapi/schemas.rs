@@ -150,7 +150,7 @@ fn problem(also: &[&str]) -> Value {
     let mut required = vec!["type", "title", "status", "detail", "instance", "code", "trace_id"];
     required.extend(also);
     let codes: Vec<&str> = errors::KINDS.iter().map(|kind| kind.id).collect();
-    let found = json!({"type": "object", "required": ["path", "message"], "properties": {"path": {"type": "string"}, "message": {"type": "string"}}});
+    let found = json!({"type": "object", "required": ["path", "message"], "properties": {"path": {"type": "string"}, "message": {"type": "string"}, "line": {"type": "integer", "minimum": 1}, "column": {"type": "integer", "minimum": 1}}});
     let issue = json!({"type": "object", "required": ["error_type", "location", "message"], "properties": {
         "error_type": {"type": "string"}, "message": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
         "location": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"},
