@@ -25,6 +25,28 @@ export function whenKeyNeeded(handler) {
   onKeyNeeded = handler;
 }
 
+/** Whether the server answered when it was asked last, and when it last did. */
+const contact = { reachable: true, at: Date.now() };
+const hearers = new Set();
+
+/** Calls with what is known of the server, now and whenever that changes; ends with the signal. */
+export function onContact(listener, signal) {
+  hearers.add(listener);
+  listener(contact);
+  signal?.addEventListener("abort", () => hearers.delete(listener), { once: true });
+}
+
+function heard(reachable) {
+  const changed = contact.reachable !== reachable;
+  contact.reachable = reachable;
+  if (reachable) contact.at = Date.now();
+  if (changed) for (const listener of hearers) listener(contact);
+}
+
+/** What stands before the server says this when nobody is behind it. */
+const isGateway = (response) =>
+  [502, 503, 504].includes(response.status) && !/^application\/(problem\+)?json/.test(response.headers.get("content-type") ?? "");
+
 function headersWith(more) {
   const headers = new Headers(more);
   const text = key.get();
@@ -42,7 +64,10 @@ export function withQuery(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-async function send(method, path, { body, headers = {}, signal, accepts = () => false } = {}) {
+/** A server that takes the connection and says nothing does not answer either. What changes something may take its time. */
+const PATIENCE_MS = 30_000;
+
+async function send(method, path, { body, headers = {}, signal, accepts = () => false, patience = 0 } = {}) {
   const head = headersWith(headers);
   if (body !== undefined) head.set("content-type", "application/json");
   let response;
@@ -51,12 +76,14 @@ async function send(method, path, { body, headers = {}, signal, accepts = () => 
       method,
       headers: head,
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
+      signal: patience > 0 ? AbortSignal.any([AbortSignal.timeout(patience), ...(signal ? [signal] : [])]) : signal,
       credentials: "omit",
       cache: "no-store",
     });
+    heard(!isGateway(response));
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (signal?.aborted) throw error;
+    heard(false);
     throw new Problem({ title: "The server does not answer", detail: "Is it running? The console asks again by itself." });
   }
   if (!response.ok && !accepts(response)) throw await refusal(response);
@@ -83,9 +110,16 @@ async function refusal(response) {
 }
 
 async function json(method, path, options) {
-  const response = await send(method, path, options);
+  const response = await send(method, path, { patience: method === "GET" ? PATIENCE_MS : 0, ...options });
   if (response.status === 204) return null;
-  const text = await response.text();
+  let text;
+  try {
+    text = await response.text();
+  } catch (error) {
+    if (options?.signal?.aborted) throw error;
+    heard(false);
+    throw new Problem({ title: "The server does not answer", detail: "The answer was cut off. The console asks again by itself." });
+  }
   return text ? JSON.parse(text) : null;
 }
 
@@ -137,6 +171,7 @@ async function* frames(body) {
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
+    heard(true);
     buffer += value;
     let end;
     while ((end = buffer.indexOf("\n\n")) >= 0) {
@@ -162,6 +197,10 @@ function parse(block) {
   }
   return event;
 }
+
+/** An id that no other has; `crypto.randomUUID` is kept from pages that came without TLS. */
+export const uniqueId = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export function pause(ms, signal) {
   return new Promise((resolve) => {

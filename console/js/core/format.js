@@ -1,5 +1,7 @@
 // Numbers, times and names as people read them.
 
+import { zone } from "./prefs.js";
+
 const NUMBER = new Intl.NumberFormat("en");
 
 export const number = (value) => NUMBER.format(value);
@@ -17,23 +19,32 @@ export function compact(value) {
   return String(value);
 }
 
+const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
+
+/** Two units at most, rounded to the nearest of the smaller one: what is a second short of two days is two days. */
+function coarse(ms) {
+  for (const [size, unit, part, below] of [
+    [DAY, "d", HOUR, "h"],
+    [HOUR, "h", MINUTE, "m"],
+    [MINUTE, "m", SECOND, "s"],
+  ]) {
+    const parts = Math.round(ms / part);
+    const per = size / part;
+    if (parts < per) continue;
+    const rest = parts % per;
+    return rest ? `${Math.floor(parts / per)} ${unit} ${rest} ${below}` : `${parts / per} ${unit}`;
+  }
+  return `${Math.round(ms / SECOND)} s`;
+}
+
 /** 340 ms, 1.24 s, 3 m 12 s, 2 h 5 m, 4 d 3 h */
 export function duration(ms) {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "–";
   if (ms < 1) return "0 ms";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 9_950) return `${(ms / 1000).toFixed(2)} s`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  const [d, hr, m, sec] = [
-    Math.floor(seconds / 86400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-    seconds % 60,
-  ];
-  if (d > 0) return hr ? `${d} d ${hr} h` : `${d} d`;
-  if (hr > 0) return m ? `${hr} h ${m} m` : `${hr} h`;
-  return sec ? `${m} m ${sec} s` : `${m} m`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  return coarse(ms);
 }
 
 /** One unit, for axes and ages. */
@@ -48,34 +59,43 @@ export function short(ms) {
 
 const trim = (value) => (value < 10 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value)));
 
-/** 12 s ago, in 3 m */
+/** 12 s ago, in 1 m 29 s, in 1 d 23 h: from ten of a unit on, and for minutes that have passed, without the smaller one. */
 export function relative(at, now = Date.now()) {
   const span = now - at;
-  if (Math.abs(span) < 1500) return "just now";
-  const whole = (n) => Math.floor(Math.abs(n));
-  const text =
-    Math.abs(span) < 60_000
-      ? `${whole(span / 1000)} s`
-      : Math.abs(span) < 3_600_000
-        ? `${whole(span / 60_000)} m`
-        : Math.abs(span) < 86_400_000
-          ? `${whole(span / 3_600_000)} h`
-          : `${whole(span / 86_400_000)} d`;
+  const ms = Math.abs(span);
+  if (ms < 1500) return "just now";
+  const unit = [DAY, HOUR, MINUTE].find((size) => ms >= 9.95 * size) ?? (span > 0 && ms >= MINUTE && ms < HOUR ? MINUTE : SECOND);
+  const text = coarse(Math.round(ms / unit) * unit);
   return span >= 0 ? `${text} ago` : `in ${text}`;
 }
 
 const pad = (value, length = 2) => String(value).padStart(length, "0");
 
-/** 2026-01-31 12:00:00.123 in the reader's zone */
-export function absolute(at) {
+/** The clock's fields in the zone that was chosen: a date whose UTC fields are that zone's. */
+function told(at) {
   const d = new Date(at);
-  const date = `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())}`;
-  return `${date} ${clock(at)}.${pad(d.getMilliseconds(), 3)}`;
+  return zone() === "utc" ? d : new Date(d.getTime() - d.getTimezoneOffset() * MINUTE);
 }
 
+/** `UTC`, or how far the zone is from it at that time: +09:00. */
+export function zoneOf(at = Date.now()) {
+  const ahead = zone() === "utc" ? 0 : -new Date(at).getTimezoneOffset();
+  if (ahead === 0) return "UTC";
+  const minutes = Math.abs(ahead);
+  return `${ahead > 0 ? "+" : "−"}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
+/** 2026-01-31 12:00:00.123 +09:00 */
+export function absolute(at) {
+  const d = told(at);
+  const date = `${d.getUTCFullYear()}-${pad(d.getUTCMonth() + 1)}-${pad(d.getUTCDate())}`;
+  return `${date} ${clock(at)}.${pad(d.getUTCMilliseconds(), 3)} ${zoneOf(at)}`;
+}
+
+/** 12:00:00; the zone stands beside it, or at the head of its column. */
 export function clock(at) {
-  const d = new Date(at);
-  return `${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
+  const d = told(at);
+  return `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}:${pad(d.getUTCSeconds())}`;
 }
 
 export function bytes(value) {
@@ -101,6 +121,9 @@ export function entrypoint(address) {
     isWorkflow: segments.some((part) => part.includes(".workflow.")),
   };
 }
+
+/** The end of an id, as it is said in labels. */
+export const idEnd = (id) => String(id).slice(-8);
 
 /** The random end of an id, which is what people compare. */
 export function shortId(id) {

@@ -22,3 +22,15 @@ export function applyTheme() {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
+
+const ZONE = "servo.zone";
+let zoneKept = localStorage.getItem(ZONE) === "utc" ? "utc" : "local";
+
+/** Whose clock times are told by: `local` is the browser's zone. */
+export const zone = () => zoneKept;
+
+export function setZone(name) {
+  zoneKept = name === "utc" ? "utc" : "local";
+  if (zoneKept === "utc") localStorage.setItem(ZONE, zoneKept);
+  else localStorage.removeItem(ZONE);
+}

@@ -5,6 +5,8 @@ export const ROOT = "/console";
 const routes = [];
 let outlet = () => {};
 let current = null;
+/** Set by a view that takes another query of its own address without being shown anew. */
+let staying = null;
 
 /** `route("invocations/:id", page)`: the page is called with its parameters and gives back its view. */
 export function route(pattern, page, title) {
@@ -42,7 +44,7 @@ export function start(show) {
   outlet = show;
   if (started) return render();
   started = true;
-  addEventListener("popstate", () => render());
+  addEventListener("popstate", () => moved());
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
     if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -66,7 +68,32 @@ export function to(parts, query = {}) {
 export function go(href, { replace = false } = {}) {
   if (replace) history.replaceState(null, "", href);
   else history.pushState(null, "", href);
-  render();
+  moved();
+}
+
+/** `changed` is called with another query of this address: by the back button, or by a link within the view. */
+export function stay(changed, signal) {
+  const mine = { path: location.pathname, changed };
+  staying = mine;
+  signal.addEventListener("abort", () => staying === mine && (staying = null), { once: true });
+}
+
+/** Puts into the address what the view shows already. Choices that are undone one by one are steps back; typing is none. */
+export function note(changes, { replace = false } = {}) {
+  const search = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === undefined || value === "") search.delete(name);
+    else search.set(name, value);
+  }
+  const href = search.size > 0 ? `${location.pathname}?${search}` : location.pathname;
+  if (href === location.pathname + location.search) return;
+  if (replace) history.replaceState(null, "", href);
+  else history.pushState(null, "", href);
+}
+
+function moved() {
+  if (staying !== null && staying.path === location.pathname) staying.changed(query());
+  else render();
 }
 
 export const query = () => Object.fromEntries(new URLSearchParams(location.search));

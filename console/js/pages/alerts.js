@@ -1,4 +1,4 @@
-// Conditions that somebody should see, and whether the server takes work.
+// Conditions that an operator should see, and whether the server takes work.
 
 import { get, readiness } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
@@ -52,9 +52,9 @@ export async function page({ place, signal }) {
                     ? ["ends ", when(runtime.authority.leased_until), ", renewed before"]
                     : "none",
               ],
-              ["Waiting to be handed out", number(runtime.backlog?.pending ?? 0)],
-              ["Being worked on", number(runtime.backlog?.notified ?? 0)],
-              ["Handed out and failed", number(runtime.backlog?.failed ?? 0)],
+              ["Queued", number(runtime.backlog?.pending ?? 0)],
+              ["In flight", number(runtime.backlog?.notified ?? 0)],
+              ["Failed dispatches", number(runtime.backlog?.failed ?? 0)],
               [
                 "Store",
                 store ? `${store.backend ?? store.kind ?? "store"}, ${bytes(store.sizeBytes ?? store.size_bytes ?? 0)}` : null,
@@ -69,11 +69,12 @@ export async function page({ place, signal }) {
             : table({
                 label: "Alerts",
                 rows: alerts.items,
+                name: (row) => row.code,
                 key: (row) => `${row.code}-${row.subject ?? row.runId ?? ""}`,
                 columns: [
-                  { head: "", class: "fit", cell: (row) => h("span.tag", { class: `sev-${row.severity}` }, row.severity ?? "") },
-                  { head: "Alert", class: "fit", cell: (row) => h("strong", row.code) },
-                  { head: "About", class: "clip", cell: (row) => row.message ?? row.detail ?? row.subject ?? "" },
+                  { head: "", hint: "Severity", class: "fit end", cell: (row) => h("span.tag", { class: `sev-${row.severity}` }, row.severity ?? "") },
+                  { head: "Alert", class: "fit lead", cell: (row) => h("strong", row.code) },
+                  { head: "About", class: "clip remark", cell: (row) => row.message ?? row.detail ?? row.subject ?? "" },
                   { head: "Run", class: "fit", cell: (row) => (row.runId ? runLink(row.runId) : null) },
                   { head: "Times", class: "fit num", cell: (row) => number(row.count ?? 1) },
                   { head: "Last", class: "fit num", cell: (row) => when(row.lastAt ?? row.lastSeenAt ?? row.raisedAt ?? row.at) },

@@ -68,8 +68,8 @@ export async function page({ place, signal }) {
             rows: found.items,
             key: (row) => row.id,
             columns: [
-              { head: "When", class: "fit num", cell: (row) => when(row.at) },
-              { head: "Actor", class: "fit", cell: (row) => row.actor },
+              { head: "When", class: "fit num end", cell: (row) => when(row.at) },
+              { head: "Actor", class: "fit lead", cell: (row) => row.actor },
               { head: "Action", class: "fit", cell: (row) => h("code", row.action) },
               { head: "Object", class: "clip w-more", cell: (row) => objectOf(row) },
               {
@@ -78,7 +78,7 @@ export async function page({ place, signal }) {
                 cell: (row) =>
                   h("span.tag", { class: `outcome-${row.outcome}` }, row.outcome, row.count > 1 ? ` ×${row.count}` : ""),
               },
-              { head: "Why", class: "clip soft", cell: (row) => h("span", { title: row.reason }, row.reason ?? "") },
+              { head: "Why", class: "clip soft remark", cell: (row) => h("span", { title: row.reason }, row.reason ?? "") },
               {
                 head: "Request",
                 class: "fit wide-only",

@@ -57,7 +57,7 @@ export async function page({ place, signal }) {
               key: (row) => row.id,
               href: (row) => to(["entrypoints", row.id]),
               columns: [
-                { head: "Name", class: "clip", cell: (row) => entrypointName(row.entrypoint_id) },
+                { head: "Name", class: "clip lead", cell: (row) => entrypointName(row.entrypoint_id) },
                 { head: "Title", class: "clip soft", cell: (row) => row.title },
                 {
                   head: "Kind",
@@ -65,7 +65,7 @@ export async function page({ place, signal }) {
                   cell: (row) => h("span.tag", entrypoint(row.entrypoint_id).isWorkflow ? "workflow" : "function"),
                 },
                 { head: "Version", class: "fit num", cell: (row) => row.version },
-                { head: "Status", class: "fit", cell: (row) => life(row.status) },
+                { head: "Status", class: "fit end", cell: (row) => life(row.status) },
                 { head: "Updated", class: "fit num", cell: (row) => when(row.updated_at ?? row.created_at) },
               ],
             }),

@@ -33,7 +33,7 @@ export async function page({ place, signal }) {
             key: (row) => row.name,
             href: (row) => to(["functions", row.name]),
             columns: [
-              { head: "Name", cell: (row) => h("strong", row.name) },
+              { head: "Name", class: "lead", cell: (row) => h("strong", row.name) },
               {
                 head: "Reached",
                 class: "soft",

@@ -68,15 +68,15 @@ export async function page({ place, signal }) {
             key: (row) => row.id,
             href: (row) => to(["invocations", row.id]),
             columns: [
-              { head: "Status", class: "fit", cell: (row) => badge(row.status) },
-              { head: "Entrypoint", class: "clip w-name", cell: (row) => entrypointName(row.entrypoint_id) },
+              { head: "Status", class: "fit end", cell: (row) => badge(row.status) },
+              { head: "Entrypoint", class: "clip w-name lead", cell: (row) => entrypointName(row.entrypoint_id) },
               {
                 head: "Waits for",
-                class: "clip w-more",
+                class: "clip w-more remark",
                 cell: (row) => h("span", { title: waitText(row) }, waitText(row) || "its turn"),
               },
               {
-                head: "Goes on",
+                head: "Continues",
                 class: "fit num",
                 cell: (row) => (row.earliest_at ? when(row.earliest_at) : h("span.muted", "when it comes")),
               },

@@ -60,7 +60,7 @@ export function bulkBar({ ids, filter, done }) {
         () =>
           ask(`${verb} ${plural(ids.length, "invocation")}?`, {
             text: "Those whose status does not allow it are left as they are.",
-            verb,
+            ...(action === "cancel" ? { verb: "Cancel runs", keep: "Keep running" } : { verb }),
             danger,
             act: async () => {
               tellOutcome(verb, await controlAll(action, ids));

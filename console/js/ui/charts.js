@@ -1,7 +1,7 @@
 // Charts drawn as SVG, small and exact. They take numbers and know no API.
 
 import { s, h } from "../core/dom.js";
-import { clock, compact, short } from "../core/format.js";
+import { clock, compact, short, zoneOf } from "../core/format.js";
 
 const LEFT = 40;
 const BOTTOM = 18;
@@ -28,6 +28,8 @@ function frame({ width, height, from, to, top, label, format, describe }) {
       clock(from + (to - from) * part).slice(0, to - from > 600_000 ? 5 : 8),
     ),
   );
+  // Below the numbers of the other axis: by whose clock the ticks are.
+  ticks.push(s("text", { x: plot.left - 7, y: height - 3, "text-anchor": "end" }, zoneOf(to)));
   return {
     x,
     y,

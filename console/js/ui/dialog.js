@@ -20,7 +20,7 @@ export function open(title, body, { wide = false, label = title } = {}) {
 /**
  * Asks before something is done, does it, and says why if it was refused. `act` gets the fields' values.
  */
-export function ask(title, { text = null, fields = [], verb, danger = false, wide = false, act }) {
+export function ask(title, { text = null, fields = [], verb, keep = "Not now", danger = false, wide = false, act }) {
   open(
     title,
     (close) => {
@@ -45,7 +45,7 @@ export function ask(title, { text = null, fields = [], verb, danger = false, wid
         text ? h("p", text) : null,
         fields.map((field) => field.element),
         place,
-        h("div.dialog-actions", button("Not now", close), go),
+        h("div.dialog-actions", button(keep, close), go),
       );
       return form;
     },

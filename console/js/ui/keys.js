@@ -37,6 +37,7 @@ export function bindKeys() {
       j: () => move(1),
       k: () => move(-1),
       x: toggle,
+      n: nextFailed,
     }[event.key];
     if (act) {
       event.preventDefault();
@@ -64,6 +65,11 @@ function toggle() {
   document.activeElement?.closest?.("[data-row]")?.querySelector("input[type=checkbox]")?.click();
 }
 
+/** On the page of a run. */
+function nextFailed() {
+  document.getElementById("next-failed")?.click();
+}
+
 export function help() {
   const pages = places().map((place) => `${place.key} ${place.word.toLowerCase()}`);
   const keys = [
@@ -71,6 +77,7 @@ export function help() {
     [["j", "k"], "next and previous row"],
     [["Enter"], "open the row"],
     [["x"], "choose the row"],
+    [["n"], "the next operation that failed, on the page of a run"],
     [["g", "…"], `go to a page: ${pages.join(", ")}`],
     [["Esc"], "close what is open"],
     [["?"], "this list"],

@@ -4,6 +4,8 @@ import { get, pause, readiness, REST } from "../core/api.js";
 
 const EVERY_MS = 5000;
 const KEPT_MS = 3_600_000;
+/** Without an answer for so long, the server is said not to answer. */
+const PATIENCE_MS = 6000;
 
 let samples = [];
 let last = null;
@@ -20,7 +22,7 @@ export const history = () => samples;
 
 /** The last hour as the server saw it, on this browser's clock. */
 async function recall() {
-  const series = await get("/v1/series").catch(() => null);
+  const series = await get("/v1/series", {}, { patience: PATIENCE_MS }).catch(() => null);
   if (!series) return;
   const ahead = Date.parse(series.now) - Date.now();
   const seen = series.points.map((point) => ({
@@ -34,11 +36,12 @@ async function recall() {
 
 async function sample() {
   const at = Date.now();
+  const patient = { patience: PATIENCE_MS };
   const [counts, ready, alerts, oldest] = await Promise.allSettled([
-    get(`${REST}/invocations:counts`),
-    readiness(),
-    get("/v1/alerts", { limit: 100 }),
-    get(`${REST}/invocations`, { status: "queued", $orderby: "created_at asc", limit: 1 }),
+    get(`${REST}/invocations:counts`, {}, patient),
+    readiness(patient),
+    get("/v1/alerts", { limit: 100 }, patient),
+    get(`${REST}/invocations`, { status: "queued", $orderby: "created_at asc", limit: 1 }, patient),
   ]);
   const of = (settled, otherwise) => (settled.status === "fulfilled" ? settled.value : otherwise);
   const byStatus = Object.fromEntries((of(counts, null)?.items ?? []).map((item) => [item.status, item.count]));

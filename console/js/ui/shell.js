@@ -1,9 +1,9 @@
 // The frame around every page: navigation, who is here, and whether the server is well.
 
 import { fill, h } from "../core/dom.js";
-import { compact } from "../core/format.js";
-import { setTheme, theme, THEMES } from "../core/prefs.js";
-import { decoded, ROOT, to } from "../core/router.js";
+import { compact, zoneOf } from "../core/format.js";
+import { setTheme, setZone, theme, THEMES, zone } from "../core/prefs.js";
+import { decoded, render, ROOT, to } from "../core/router.js";
 import { leave, may, who } from "../core/session.js";
 import { key } from "../core/api.js";
 import { icon } from "./icons.js";
@@ -55,9 +55,18 @@ export function buildShell(main) {
     "div",
     h("a.skip", { href: "#main", onclick: (event) => (event.preventDefault(), main.focus()) }, "Skip to content"),
     h(
+      "header.bar",
+      iconButton("Open the navigation", "menu", () => drawer(true), { id: "menu", "aria-controls": "side", "aria-expanded": "false" }),
+      h("a.brand", { href: `${ROOT}/` }, logo(), "Servo"),
+      h("span.push"),
+      iconButton("Search", "search", openPalette),
+    ),
+    h("div.veil", { onclick: () => drawer(false) }),
+    h(
       "div.shell",
       h(
         "aside.side",
+        { id: "side" },
         h("a.brand", { href: `${ROOT}/` }, logo(), h("span.word", "Servo")),
         h(
           "button.search-open",
@@ -73,6 +82,20 @@ export function buildShell(main) {
     ),
   );
 }
+
+/** On a narrow screen the navigation lies over the page, and only while it is used. */
+export function drawer(open) {
+  const side = document.getElementById("side");
+  const menu = document.getElementById("menu");
+  if (!side || !menu) return;
+  const was = document.documentElement.classList.contains("drawer-open");
+  document.documentElement.classList.toggle("drawer-open", open);
+  menu.setAttribute("aria-expanded", String(open));
+  if (open) side.querySelector("nav a[aria-current], nav a")?.focus();
+  else if (was && side.contains(document.activeElement)) menu.focus();
+}
+
+addEventListener("keydown", (event) => event.key === "Escape" && drawer(false));
 
 function setCount(place, value, bad) {
   if (!place) return;
@@ -92,6 +115,8 @@ function bannerOf(sample) {
   return null;
 }
 
+const zoneShort = () => (zone() === "utc" ? "UTC" : `local ${zoneOf()}`);
+
 function foot() {
   const me = who();
   const glyphs = { system: "system", light: "sun", dark: "moon" };
@@ -107,6 +132,24 @@ function foot() {
     },
     { id: "theme" },
   );
+  const zoneWord = () => `Times in ${zone() === "utc" ? "UTC" : `this browser's zone, ${zoneOf()}`}: change`;
+  const zoneButton = h(
+    "button.zone",
+    {
+      type: "button",
+      id: "zone",
+      title: zoneWord(),
+      "aria-label": zoneWord(),
+      onclick: () => {
+        setZone(zone() === "utc" ? "local" : "utc");
+        zoneButton.textContent = zoneShort();
+        zoneButton.title = zoneWord();
+        zoneButton.setAttribute("aria-label", zoneWord());
+        render();
+      },
+    },
+    zoneShort(),
+  );
   const version = document.querySelector("meta[name=servo-version]").content;
   return h(
     "div.side-foot",
@@ -119,6 +162,7 @@ function foot() {
     h(
       "div.side-tools",
       themeButton,
+      zoneButton,
       iconButton("Keyboard shortcuts (?)", "help", help),
       key.get() ? iconButton("Leave: forget the key", "lock", () => (leave(), location.reload())) : null,
       h("span.version", version),
@@ -128,6 +172,7 @@ function foot() {
 
 /** Marks the place where one is. */
 export function mark() {
+  drawer(false);
   const [, first = ""] = location.pathname.slice(ROOT.length).split("/");
   for (const link of document.querySelectorAll(".side nav a")) {
     if (link.dataset.place === decoded(first)) link.setAttribute("aria-current", "page");

@@ -21,13 +21,13 @@ export const OPEN = new Set(["queued", "running", "suspended", "compensating"]);
 const MEANS = {
   queued: "accepted, and waits for its turn",
   running: "its code runs now",
-  suspended: "waits for time, a message, another run or a person; holds no process",
+  suspended: "waits for time, a message, another run or an operator; holds no process",
   succeeded: "ended with a result",
   failed: "ended with an error; can be retried",
-  canceled: "somebody ended it",
+  canceled: "ended by a caller or an operator",
   compensating: "failed or canceled, and is being undone",
   compensated: "was undone",
-  dead_lettered: "failed, and nobody did anything about it in time; can be retried",
+  dead_lettered: "failed and was not retried in time, or could not be undone; can be retried",
 };
 
 const WORDS = { dead_lettered: "dead letter" };

@@ -4,9 +4,11 @@ import { h } from "../core/dom.js";
 import { go } from "../core/router.js";
 
 /**
- * `columns` are `{head, cell, class}`; `href` says where a row leads; `chosen` is a set of keys, if rows can be chosen.
+ * `columns` are `{head, cell, class}`; `href` says where a row leads; `chosen` is a set of keys, if rows can be chosen, and
+ * `name` says which row that is. On a narrow screen a row is a card: the class `lead` puts a cell on its first line, `end` to the
+ * right; the rest stand below, and what has `wide-only` is left out.
  */
-export function table({ label, columns, rows, key, href = null, chosen = null, onChoose = () => {} }) {
+export function table({ label, columns, rows, key, href = null, chosen = null, onChoose = () => {}, name = key }) {
   const all =
     chosen &&
     h("input", {
@@ -28,19 +30,25 @@ export function table({ label, columns, rows, key, href = null, chosen = null, o
         "thead",
         h(
           "tr",
-          chosen ? h("th.fit", all) : null,
-          columns.map((column) => h("th", { class: column.class ?? "", scope: "col" }, column.head)),
+          chosen ? h("th.fit.choose", h("label.check-target", all)) : null,
+          columns.map((column) =>
+            h(
+              "th",
+              { class: column.class ?? "", scope: "col" },
+              column.head === "" ? h("span.sr", column.hint ?? "Actions") : column.head,
+            ),
+          ),
         ),
       ),
       h(
         "tbody",
-        rows.map((row) => tr(row, { columns, key, href, chosen, onChoose })),
+        rows.map((row) => tr(row, { columns, key, href, chosen, onChoose, name })),
       ),
     ),
   );
 }
 
-function tr(row, { columns, key, href, chosen, onChoose }) {
+function tr(row, { columns, key, href, chosen, onChoose, name }) {
   const id = key(row);
   const target = href?.(row);
   const open = (event) => {
@@ -60,16 +68,19 @@ function tr(row, { columns, key, href, chosen, onChoose }) {
     },
     chosen
       ? h(
-          "td.fit",
-          h("input", {
-            type: "checkbox",
-            id: `choose-${id}`,
-            "aria-label": "Choose",
-            checked: chosen.has(id),
-            onchange: (event) => (event.target.checked ? chosen.add(id) : chosen.delete(id), onChoose()),
-          }),
+          "td.fit.choose",
+          h(
+            "label.check-target",
+            h("input", {
+              type: "checkbox",
+              id: `choose-${id}`,
+              "aria-label": `Choose ${name(row)}`,
+              checked: chosen.has(id),
+              onchange: (event) => (event.target.checked ? chosen.add(id) : chosen.delete(id), onChoose()),
+            }),
+          ),
         )
       : null,
-    columns.map((column) => h("td", { class: column.class ?? "" }, column.cell(row))),
+    columns.map((column) => h("td", { class: column.class ?? "", data: { head: column.head } }, column.cell(row))),
   );
 }
