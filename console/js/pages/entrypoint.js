@@ -3,7 +3,7 @@
 import { get, post, REST } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { duration, entrypoint } from "../core/format.js";
-import { go, render, to } from "../core/router.js";
+import { go, query, render, to } from "../core/router.js";
 import { may } from "../core/session.js";
 import { ask } from "../ui/dialog.js";
 import { schemaForm } from "../ui/form.js";
@@ -11,7 +11,7 @@ import { jsonView } from "../ui/json.js";
 import { button, card, copyButton, empty, entrypointName, facts, failure, head, runLink, snippet } from "../ui/parts.js";
 import { badge, life } from "../ui/status.js";
 import { table } from "../ui/table.js";
-import { took, when } from "../ui/time.js";
+import { tookOf, when } from "../ui/time.js";
 import { toast } from "../ui/toast.js";
 import { curlOf } from "../run/actions.js";
 
@@ -82,6 +82,7 @@ export async function page({ place, params: { id }, signal }) {
       h("div.half.stack", invocationsCard(found, latest.items, counts.items), versionsCard(found, versions), limitsCard(found)),
     ),
   );
+  document.querySelector(".code .asked")?.scrollIntoView({ block: "center" });
 }
 
 const capital = (word) => word[0].toUpperCase() + word.slice(1);
@@ -171,11 +172,7 @@ function invocationsCard(found, items, counts) {
       columns: [
         { head: "Status", class: "fit", cell: (row) => badge(row.status) },
         { head: "Id", cell: (row) => runLink(row.id, { tabindex: "-1" }) },
-        {
-          head: "Took",
-          class: "fit num",
-          cell: (row) => took(row.timestamps.started_at ?? row.timestamps.created_at, row.timestamps.finished_at),
-        },
+        { head: "Took", class: "fit num", cell: (row) => tookOf(row.timestamps) },
         { head: "Started", class: "fit num", cell: (row) => when(row.timestamps.created_at) },
       ],
     }),
@@ -238,11 +235,30 @@ function limitsCard(found) {
   );
 }
 
+/** Longer code is shown without numbers: each line is an element. */
+const LINES_NUMBERED = 5000;
+
+/** The address may name a line, as the calls that led to an error do. */
+function codeView(source, asked) {
+  const lines = source.replace(/\n$/, "").split("\n");
+  const props = { tabindex: "0", role: "region", "aria-label": "Source" };
+  if (lines.length > LINES_NUMBERED) return h("pre.code", props, source);
+  return h(
+    "pre.code.numbered",
+    props,
+    lines.map((line, at) =>
+      h(
+        "span.line",
+        { id: `L${at + 1}`, class: at + 1 === asked ? "asked" : "", "aria-current": at + 1 === asked ? "location" : null },
+        `${line}\n`,
+      ),
+    ),
+  );
+}
+
 function codeCard(found) {
   const source = found.implementation?.code?.source;
   if (source)
-    return card("Code", h("pre.code", { tabindex: "0", "aria-label": "Source" }, source), {
-      actions: copyButton(source, "code"),
-    });
+    return card("Code", codeView(source, Number.parseInt(query().line, 10)), { actions: copyButton(source, "code") });
   return card("Definition", jsonView(found.implementation ?? {}));
 }

@@ -1,6 +1,6 @@
 // What a person can do with a run: the buttons, and the same as a command.
 
-import { key, post, REST } from "../core/api.js";
+import { key, post, REST, uniqueId } from "../core/api.js";
 import { entrypoint } from "../core/format.js";
 import { go, to } from "../core/router.js";
 import { may } from "../core/session.js";
@@ -11,6 +11,9 @@ import { button, snippet } from "../ui/parts.js";
 import { toast } from "../ui/toast.js";
 
 const place = (record) => `${REST}/invocations/${encodeURIComponent(record.id)}`;
+
+/** “Cancel” alone would mean two things in a dialog. */
+const CANCEL_ANSWERS = { verb: "Cancel run", keep: "Keep running" };
 
 /** Which actions a status allows; the server has the last word. */
 const ALLOWED = {
@@ -39,20 +42,20 @@ export function buttons(record, model, refresh) {
     }
     refresh();
   };
-  const put = (action, verb, glyph, permission, { question = null, danger = false, kind = "" } = {}) => {
+  const put = (action, verb, glyph, permission, { question = null, danger = false, kind = "", answers = {} } = {}) => {
     if (!allowed(action) || !may(permission)) return;
     const act = question
-      ? () => ask(`${verb} this invocation?`, { text: question, verb, danger, act: () => control(action) })
+      ? () => ask(`${verb} this invocation?`, { text: question, verb, danger, ...answers, act: () => control(action) })
       : () => control(action).catch((problem) => toast(problem.message, "bad"));
     out.push(button(verb, act, { glyph, kind: kind || (danger ? "danger" : ""), id: `do-${action}` }));
   };
   put("retry", "Retry", "retry", "runs:retry", { kind: "primary" });
-  // A timer or a message resumes by itself; only what a person stopped needs one.
+  // A timer or a message resumes by itself; only what an operator stopped needs one.
   if (record.status === "suspended" && record.blocked_by?.some((by) => by.cause === "operator"))
     put("resume", "Resume", "play", "runs:control", { kind: "primary" });
   if (workflow)
     put("suspend", "Suspend", "pause", "runs:control", {
-      question: "It stops at the next operation and holds nothing until somebody resumes it.",
+      question: "It stops at the next operation and holds nothing until it is resumed.",
     });
   if (workflow && may("runs:trigger") && ["queued", "running", "suspended"].includes(record.status))
     out.push(button("Signal", () => signal(record, "", refresh), { glyph: "send", id: "do-signal" }));
@@ -62,6 +65,7 @@ export function buttons(record, model, refresh) {
   put("cancel", "Cancel", "stop", "runs:cancel", {
     question: "The code is told to stop, and the invocation ends. What is done stays done, unless a compensation undoes it.",
     danger: true,
+    answers: CANCEL_ANSWERS,
   });
   return out;
 }
@@ -69,7 +73,7 @@ export function buttons(record, model, refresh) {
 function runButtons(record, refresh) {
   const send = async (type, more = {}) => {
     await post(`/v1/runs/${encodeURIComponent(record.id)}/signals`, {
-      signalId: `console-${crypto.randomUUID()}`,
+      signalId: `console-${uniqueId()}`,
       type,
       ...more,
     });
@@ -79,7 +83,12 @@ function runButtons(record, refresh) {
   const needs = { RETRY_RUN: "runs:retry", CANCEL: "runs:cancel" };
   const put = (type, verb, glyph, on, kind = "") =>
     on && may(needs[type] ?? "runs:control")
-      ? button(verb, () => ask(`${verb} this run?`, { verb, danger: kind === "danger", act: () => send(type) }), {
+      ? button(verb, () => ask(`${verb} this run?`, {
+              verb,
+              danger: kind === "danger",
+              ...(type === "CANCEL" ? CANCEL_ANSWERS : {}),
+              act: () => send(type),
+            }), {
           glyph,
           kind,
           id: `do-${type.toLowerCase()}`,
@@ -98,14 +107,14 @@ function runButtons(record, refresh) {
 /** Sends a message to a workflow. */
 export function signal(record, name, refresh) {
   ask("Send a signal", {
-    text: "A workflow that waits for a message of this name goes on with it. One that comes early is kept.",
+    text: "A workflow that waits for a message of this name continues with it. One that comes early is kept.",
     verb: "Send",
     fields: [
       textField("name", "Name", { value: name }),
       jsonField("payload", "Payload", { value: "{}", hint: "JSON; what wait_signal returns" }),
     ],
     act: async ({ name: chosen, payload }) => {
-      await post(`${place(record)}:signal`, { signal_id: `console-${crypto.randomUUID()}`, name: chosen, payload });
+      await post(`${place(record)}:signal`, { signal_id: `console-${uniqueId()}`, name: chosen, payload });
       toast(`Signal ${chosen} sent`);
       refresh();
     },
@@ -120,7 +129,7 @@ export function answerCallback(operation, approve, refresh) {
     ? [jsonField("result", "Result", { value: '{"approved": true}', hint: "JSON; what the code gets" })]
     : [textField("reason", "Reason", { placeholder: "why not" })];
   ask(approve ? `Approve ${operation.name}?` : `Reject ${operation.name}?`, {
-    text: approve ? "The run goes on with this result." : "The code gets an error with this reason.",
+    text: approve ? "The run continues with this result." : "The code gets an error with this reason.",
     verb: approve ? "Approve" : "Reject",
     danger: !approve,
     fields,

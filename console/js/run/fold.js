@@ -1,6 +1,6 @@
 // A run's events folded into what a waterfall shows: lanes of spans. The server's own fold decides; this one only draws.
 //
-// A span is `{kind, from, to, title}`; `to` is null while it goes on. Kinds: queue, run, wait, retry, paused, undo.
+// A span is `{kind, from, to}`; `to` is null while it lasts. Kinds: queue, run, wait, retry, paused, undo.
 
 const timeOf = (event) => Date.parse(event.occurredAt ?? event.emittedAt);
 
@@ -14,7 +14,11 @@ export class RunModel {
     this.to = null;
     this.handler = { id: "handler", spans: [], invocations: 0 };
     this.operations = new Map();
+    /** Of a plan: which steps need a step. */
+    this.dependents = new Map();
     this.undo = null;
+    /** Why it is a dead letter. */
+    this.deadReason = null;
     this.marks = [];
     this.last = null;
     this.isPlan = false;
@@ -59,37 +63,30 @@ export class RunModel {
     return found;
   }
 
-  /** Rows in the order they began, children below their parents. */
-  rows() {
-    const below = new Map();
+  /** Why the last round could not be undone; nothing if it was, or is not over. */
+  undoError() {
+    return this.undo?.status === "failed" && this.undo.round === this.rounds.length ? this.undo.error : null;
+  }
+
+  /** Whether its code, or what it waits for, is under way. */
+  isActive(operation) {
+    return !operation.done && current(operation) !== undefined;
+  }
+
+  /** What has been begun and has not come: timers, callbacks, messages, other runs, and steps before their next try. */
+  openWaits() {
+    const waits = [];
     for (const operation of this.operations.values()) {
-      const parent = operation.parent && this.operations.has(operation.parent) ? operation.parent : null;
-      if (!below.has(parent)) below.set(parent, []);
-      below.get(parent).push(operation);
+      if (operation.done) continue;
+      const kind = current(operation)?.kind;
+      if (kind === "wait" || kind === "retry") waits.push(operation);
     }
-    const out = [];
-    const visit = (parent, depth) => {
-      for (const operation of below.get(parent) ?? []) {
-        out.push(Object.assign(operation, { depth }));
-        if (depth < 20) visit(operation.id, depth + 1);
-      }
-    };
-    visit(null, 0);
-    return out;
-  }
-
-  /** Callbacks that somebody has to answer. */
-  openCallbacks() {
-    return [...this.operations.values()].filter((operation) => operation.callback && !operation.done && !operation.message);
-  }
-
-  /** Names of messages that the run waits for. */
-  openMessages() {
-    return [...this.operations.values()]
-      .filter((operation) => operation.message && !operation.done)
-      .map((operation) => operation.message);
+    return waits;
   }
 }
+
+/** Of a wait, or before the next try; where there are milliseconds, the seconds are these rounded up. */
+const delayOf = (event) => event.millis ?? (event.seconds ?? 0) * 1000;
 
 const open = (row, kind, from, more = {}) => row.spans.push({ kind, from, to: null, ...more });
 const current = (row) => row.spans.findLast((span) => span.to === null);
@@ -110,7 +107,7 @@ function endAll(model, at) {
   for (const operation of model.operations.values()) {
     if (operation.done) continue;
     close(operation, at);
-    if (operation.status === "running") operation.status = "canceled";
+    if (operation.status === "running" || operation.status === "suspended") operation.status = "canceled";
   }
   model.ended = true;
   settle(model, at);
@@ -134,6 +131,8 @@ const RULES = {
     if (event.logicalAttemptId > 1) this.marks.push({ at, text: `retried (round ${event.logicalAttemptId})`, kind: "retry" });
     this.ended = false;
     this.to = null;
+    this.cause = null;
+    this.deadReason = null;
     for (const operation of this.operations.values()) {
       if (operation.status === "failed") Object.assign(operation, { done: false });
     }
@@ -141,7 +140,12 @@ const RULES = {
     open(this.handler, "queue", at);
     for (const step of event.plan?.steps ?? []) {
       this.isPlan = true;
-      this.operation(step.stepId, { name: step.stepId, status: "queued", needs: step.dependsOn ?? [] });
+      const needs = step.dependsOn ?? [];
+      this.operation(step.stepId, { name: step.stepId, status: "queued", needs });
+      for (const id of needs) {
+        if (!this.dependents.has(id)) this.dependents.set(id, []);
+        this.dependents.get(id).push(step.stepId);
+      }
     }
   },
   RunStarted(_event, at) {
@@ -159,9 +163,9 @@ const RULES = {
   },
   StepCompleted(event, at) {
     finish(this.operation(event.stepId), at, "succeeded");
-    for (const step of this.operations.values()) {
-      const ready = step.needs?.length > 0 && step.needs.every((id) => this.operations.get(id)?.done);
-      if (ready && step.spans.length === 0) open(step, "queue", at);
+    for (const id of this.dependents.get(event.stepId) ?? []) {
+      const step = this.operations.get(id);
+      if (step.spans.length === 0 && step.needs.every((needed) => this.operations.get(needed)?.done)) open(step, "queue", at);
     }
   },
   StepFailed(event, at) {
@@ -208,7 +212,7 @@ const RULES = {
   OperationUpdated(event, at) {
     if (event.type === "EXECUTION") return;
     const operation = this.operation(event.operationId, { kind: KIND_OF[event.type] ?? "step", parent: event.parentId ?? null });
-    if (event.name) operation.name = event.name;
+    if (event.name) Object.assign(operation, { name: event.name, isNamed: true });
     else if (operation.name === operation.id) operation.name = event.subType ?? KIND_OF[event.type] ?? event.operationId;
     if (event.subType) operation.subType = event.subType;
     if (event.payload !== undefined && event.payload !== null) operation.payload = event.payload;
@@ -220,7 +224,7 @@ const RULES = {
       const waits = operation.kind === "wait" || operation.kind === "callback" || operation.kind === "invoke";
       open(operation, waits ? "wait" : "run", since, { attempt: operation.attempts + 1, bound: event.action !== "START" });
       operation.status = waits ? "suspended" : "running";
-      if (operation.kind === "wait" && event.seconds) operation.until = at + event.seconds * 1000;
+      if (operation.kind === "wait") operation.until = at + delayOf(event);
     }
     if (event.callback) {
       operation.callback = event.callback.callbackId;
@@ -240,12 +244,8 @@ const RULES = {
     else if (event.action === "RETRY") {
       operation.attempts = event.attempt ?? operation.attempts + 1;
       close(operation, at, { bad: true, error: event.error });
-      open(operation, "retry", at, { seconds: event.seconds });
-      Object.assign(operation, {
-        error: event.error ?? operation.error,
-        status: "suspended",
-        until: at + (event.seconds ?? 0) * 1000,
-      });
+      open(operation, "retry", at);
+      Object.assign(operation, { error: event.error ?? operation.error, status: "suspended", until: at + delayOf(event) });
     }
   },
   OperationResolved(event, at) {
@@ -259,7 +259,7 @@ const RULES = {
         operation,
         at,
         event.status === "SUCCEEDED" ? "succeeded" : event.status === "CANCELLED" ? "canceled" : "failed",
-        event.error ?? (event.status === "TIMED_OUT" ? { ErrorType: "timeout", ErrorMessage: "nobody answered in time" } : null),
+        event.error ?? (event.status === "TIMED_OUT" ? { ErrorType: "timeout", ErrorMessage: "no answer came in time" } : null),
       );
     }
     const span = current(this.handler);
@@ -275,7 +275,7 @@ const RULES = {
     this.marks.push({ at, text: "resumed", kind: "pause" });
   },
   CompensationStarted(event, at) {
-    this.undo = { id: "undo", name: "compensation", spans: [], trigger: event.trigger, status: "compensating", child: null };
+    this.undo = { id: "undo", name: "compensation", spans: [], trigger: event.trigger, status: "compensating", child: null, round: this.rounds.length };
     open(this.undo, "undo", at);
     settle(this, null);
   },
@@ -299,7 +299,8 @@ const RULES = {
   RunCancelled(_event, at) {
     endAll(this, at);
   },
-  RunDeadLettered(_event, at) {
+  RunDeadLettered(event, at) {
+    this.deadReason = event.reason;
     this.marks.push({ at, text: "dead letter", kind: "dead" });
   },
 };

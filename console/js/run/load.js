@@ -3,8 +3,9 @@
 import { get, REST } from "../core/api.js";
 import { known } from "../ui/status.js";
 
-/** Events that are read before the page says that there are more. */
-export const EVENTS_MAX = 20_000;
+/** Events that are read from the beginning; of what comes after them, only so many before the end. */
+const EVENTS_MAX = 60_000;
+const TAIL = 5000;
 
 /** The events are read before: they tell what kind of run it is. */
 export async function loadRecord(id, model, signal) {
@@ -33,15 +34,22 @@ function ofRun(run, model) {
   };
 }
 
-/** All events that the model does not have yet, a page at a time. */
+/**
+ * All events that the model does not have yet, a page at a time. Of a log that is too long the middle is left out: how it
+ * began is there, and how it stands. `left` says how many events that are.
+ */
 export async function loadEvents(id, model, signal) {
   let after = model.seq;
+  let left = 0;
   for (;;) {
     const page = await get(`/v1/runs/${encodeURIComponent(id)}/events`, { after, limit: 1000 }, { signal });
     for (const event of page.events) model.add(event);
-    if (page.events.length === 0 || page.nextAfter >= page.lastEventSeq || model.events.length >= EVENTS_MAX) {
-      return { after: page.nextAfter, all: page.lastEventSeq };
-    }
+    const all = page.lastEventSeq;
+    if (page.events.length === 0 || page.nextAfter >= all) return { after: page.nextAfter, left };
     after = page.nextAfter;
+    if (left === 0 && model.events.length >= EVENTS_MAX && all - after > TAIL) {
+      left = all - TAIL - after;
+      after = all - TAIL;
+    }
   }
 }

@@ -1,20 +1,23 @@
-// Below the waterfall: input, output, error, raw events and log lines; and the details of one operation.
+// Below the timeline: input, output, error, raw events and log lines; and the details of one operation.
 
 import { get } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
-import { absolute, clock, errorName, number } from "../core/format.js";
+import { absolute, clock, errorName, number, zoneOf } from "../core/format.js";
+import { to } from "../core/router.js";
 import { may } from "../core/session.js";
 import { button, card, empty, facts, failure, iconButton } from "../ui/parts.js";
 import { jsonView, parsed } from "../ui/json.js";
 import { badge } from "../ui/status.js";
-import { when } from "../ui/time.js";
+import { stamp } from "../ui/time.js";
+import { codeOf, partsOf, traceView } from "./trace.js";
 
 const EVENTS_SHOWN = 200;
 
-export function errorBox(error) {
+/** `code` says whose code it is, for links to its lines. */
+export function errorBox(error, code = null) {
   const kind = error.error_type_id ?? error.ErrorType;
-  const details = error.details ?? parsed(error.ErrorData);
-  const trace = error.StackTrace ?? error.stack_trace;
+  const told = partsOf(error);
+  const { details } = told;
   return h(
     "div",
     h(
@@ -23,10 +26,10 @@ export function errorBox(error) {
       h(
         "div.kinds",
         kind ? h("span.tag", { title: kind }, errorName(kind)) : null,
-        error.category ? h("span.tag", error.category) : null,
+        told.category ? h("span.tag", told.category) : null,
       ),
     ),
-    trace?.length > 0 ? h("pre.stack-trace", trace.join("\n")) : null,
+    traceView(told, code),
     details && Object.keys(details).length > 0 ? jsonView(details) : null,
   );
 }
@@ -37,7 +40,7 @@ export function tabs(record, model, { chosen, onChoose, log }) {
   const input =
     record.kind === "invocation" ? record.params : (parsed(execution?.input ?? null) ?? record.snapshot?.plan ?? planOf(model));
   const all = [
-    record.error ? ["Error", () => errorBox(record.error)] : null,
+    record.error ? ["Error", () => errorOf(record, model)] : null,
     hidden
       ? null
       : [
@@ -73,6 +76,19 @@ export function tabs(record, model, { chosen, onChoose, log }) {
   ]);
 }
 
+/** What could not be undone is the operator's next task, so it stands before its cause. */
+function errorOf(record, model) {
+  const undo = model.undoError();
+  const cause = errorBox(record.error, codeOf(record, model));
+  if (!undo) return cause;
+  return h(
+    "div",
+    h("div.error-box", h("div.message", `could not be undone: ${undo.ErrorMessage ?? "no reason was given"}`)),
+    h("h3.cause", "The cause"),
+    cause,
+  );
+}
+
 const planOf = (model) => model.events.find((event) => event.plan)?.plan ?? null;
 
 function output(record, model) {
@@ -90,9 +106,9 @@ function factsOf(record, model) {
   return facts([
     ["Status", badge(record.status)],
     ["Version", version],
-    ["Created", when(times.created_at)],
-    ["Started", when(times.started_at)],
-    ["Ended", when(times.finished_at)],
+    ["Created", stamp(times.created_at)],
+    ["Started", stamp(times.started_at)],
+    ["Ended", stamp(times.finished_at)],
     ["Calls of the code", model.handler.invocations || null],
     ["CPU", (metrics.cpu_time_ms ?? model.handler.cpuMs) ? `${metrics.cpu_time_ms ?? model.handler.cpuMs} ms` : null],
     [
@@ -126,7 +142,7 @@ function events(model) {
       h(
         "table.events",
         { "aria-label": "Events" },
-        h("thead", h("tr", h("th.fit", "Seq"), h("th.fit", "Time"), h("th.fit", "Event"), h("th", "About"))),
+        h("thead", h("tr", h("th.fit", "Seq"), h("th.fit", `Time, ${zoneOf(model.last ?? Date.now())}`), h("th.fit", "Event"), h("th", "About"))),
         h(
           "tbody",
           shown.map((event) => {
@@ -196,7 +212,7 @@ export class LogTab {
           ? empty("No log lines", "What the code writes with ctx.log, or to its standard output, appears here.")
           : h(
               "div.log-lines",
-              items.map((line) => h("div", h("span.muted", `${clock(Date.parse(line.at))} `), line.text)),
+              items.map((line) => h("div", logTime(Date.parse(line.at)), " ", line.text)),
             ),
       );
     } catch (problem) {
@@ -208,11 +224,14 @@ export class LogTab {
   }
 }
 
-/** One row of the waterfall, opened. */
-export function operationDetail(operation, record, close) {
+const logTime = (at) => h("span.muted", { title: absolute(at) }, `${clock(at)} ${zoneOf(at)}`);
+
+/** One row of the timeline, opened. */
+export function operationDetail(operation, record, { code, close }) {
   const tries = operation.spans.filter((span) => span.kind === "run");
   return h(
     "div.op-detail",
+    { role: "group", "aria-label": `The operation ${operation.name}` },
     h(
       "header",
       badge(operation.status ?? "running"),
@@ -230,13 +249,17 @@ export function operationDetail(operation, record, close) {
       "div.card-body",
       { style: { "padding-top": "10px" } },
       facts([
-        ["Began", operation.spans[0] ? when(operation.spans[0].from) : null],
+        ["Began", operation.spans[0] ? stamp(operation.spans[0].from) : null],
         ["Tries", operation.attempts > 1 ? operation.attempts : tries.length > 1 ? tries.length : null],
-        ["Goes on", operation.until && !operation.done ? when(operation.until) : null],
+        [
+          operation.kind === "callback" ? "Gives up" : "Continues",
+          operation.until && !operation.done ? stamp(operation.until) : null,
+        ],
+        ["Run", operation.child ? h("a.link.mono", { href: to(["invocations", operation.child]) }, operation.child) : null],
         ["Callback", operation.callback && !operation.message ? h("span.mono", operation.callback) : null],
       ]),
     ),
-    operation.error ? errorBox(operation.error) : null,
+    operation.error ? errorBox(operation.error, code) : null,
     operation.payload !== null && operation.payload !== undefined && !record.payloads_hidden
       ? jsonView(parsed(operation.payload))
       : null,

@@ -1,4 +1,4 @@
-// Why something does not go on, in words.
+// Why something waits, in words.
 
 import { relative } from "../core/format.js";
 
@@ -9,16 +9,16 @@ const CAUSES = {
   delay: () => "starts later",
   capacity: () => "as many runs are active as may be",
   draining: () => "paused; steps under way may still end",
-  pause: () => "paused by a person",
+  pause: () => "paused by an operator",
   worker: (by) => `waits for a worker of ${by.name ?? "its function"}`,
   handler: (by) => `waits for its handler: ${by.reason ?? "it cannot be reached"}`,
   retry: () => "waits before the next try",
-  timer: () => "sleeps",
+  timer: (by) => (by.name ? `sleeps (${by.name})` : "sleeps"),
   signal: (by) => `waits for the signal ${by.name ?? ""}`.trim(),
   event: (by) => `waits for the event ${by.name ?? ""}`.trim(),
   callback: (by) => `waits for the callback ${by.name ?? ""}`.trim(),
-  invocation: () => "waits for another run",
-  operator: () => "suspended by a person",
+  invocation: (by) => `waits for the run of ${by.name ?? "another entrypoint"}`,
+  operator: () => "suspended by an operator",
   compensation: () => "waits for the run that undoes it",
 };
 
@@ -32,18 +32,18 @@ export const ABOUT = {
   timer: ["Timer", "The code asked to sleep. Nothing is held meanwhile."],
   signal: ["Signal", "The code waits for a message. Send it from the invocation's page."],
   event: ["Event", "The code waits for an event."],
-  callback: ["Callback", "Somebody outside has to answer. Approve it on the invocation's page."],
-  invocation: ["Another run", "It goes on when the run that it called ends."],
-  operator: ["Person", "Somebody suspended it. Resume it when the reason is gone."],
+  callback: ["Callback", "A person or a system outside has to answer. Approve or reject it on the invocation's page."],
+  invocation: ["Another run", "It continues when the run that it called ends."],
+  operator: ["Operator", "An operator suspended it. Resume it when the reason is gone."],
   compensation: ["Compensation", "The run that undoes it has not ended."],
-  unknown: ["Its turn", "It is about to go on."],
+  unknown: ["Its turn", "It is about to continue."],
 };
 
 export function causeText(by) {
   const text = (CAUSES[by.cause] ?? (() => by.cause))(by);
   if (!by.until) return text;
   const when = relative(Date.parse(by.until));
-  return ["timer", "retry", "handler", "slot", "delay"].includes(by.cause) ? `${text}, goes on ${when}` : `${text}, gives up ${when}`;
+  return ["timer", "retry", "handler", "slot", "delay"].includes(by.cause) ? `${text}, continues ${when}` : `${text}, gives up ${when}`;
 }
 
 export function waitText(record) {

@@ -3,6 +3,7 @@
 mod access;
 mod gaps;
 mod journeys;
+mod long;
 mod many;
 mod pages;
 mod seed;
