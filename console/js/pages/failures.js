@@ -3,9 +3,11 @@
 import { get, REST } from "../core/api.js";
 import { fill, h } from "../core/dom.js";
 import { inStatus } from "../core/lists.js";
+import { failureKey, fingerprint } from "../core/fingerprint.js";
 import { entrypoint, errorName, number, plural } from "../core/format.js";
 import { go, query, render, to } from "../core/router.js";
 import { may } from "../core/session.js";
+import { errorRemark } from "../run/undone.js";
 import { controlAll, tellOutcome } from "../ui/bulk.js";
 import { ask } from "../ui/dialog.js";
 import { button, card, empty, head } from "../ui/parts.js";
@@ -17,13 +19,14 @@ import { when } from "../ui/time.js";
 const READ = 1000;
 const READ_MAX = 20000;
 
-/** The same failure with other ids and numbers in it is the same failure. */
-export function fingerprint(record) {
-  const message = (record.error?.message ?? "no message")
-    .replace(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, "‹id›")
-    .replace(/\b(inv|ep|run)_[A-Za-z0-9]+/g, "‹id›")
-    .replace(/\b0x[0-9a-f]+\b|\b\d+(\.\d+)?\b/gi, "‹n›");
-  return `${record.error?.error_type_id ?? ""}|${record.entrypoint_id}|${message}`;
+/** The runs of one group: the list of invocations, narrowed to this failure. */
+export function groupAddress(record, { status = "", read = "" } = {}) {
+  return to(["invocations"], {
+    status: status || "failed,dead_lettered",
+    entrypoint: record.entrypoint_id,
+    failure: failureKey(record),
+    read,
+  });
 }
 
 export async function page({ place, signal }) {
@@ -66,13 +69,13 @@ export async function page({ place, signal }) {
         href: (group) =>
           group.items.length === 1
             ? to(["invocations", group.last.id])
-            : to(["invocations"], { status: statuses.join(","), entrypoint: group.last.entrypoint_id }),
+            : groupAddress(group.last, { status: asked.status, read: asked.read }),
         columns: [
           {
             head: "Error",
-            class: "clip",
+            class: "clip lead",
             cell: (group) => [
-              h("div.clip.bad-text", { title: group.last.error?.message }, group.last.error?.message ?? "no message"),
+              h("div.clip", errorRemark(group.last)),
               h(
                 "div.small.muted.clip",
                 errorName(group.last.error?.error_type_id),
@@ -85,7 +88,7 @@ export async function page({ place, signal }) {
           },
           {
             head: "Runs",
-            class: "fit",
+            class: "fit end",
             cell: (group) =>
               h(
                 "span.bar-cell",

@@ -2,17 +2,21 @@
 
 import { get, REST } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
-import { compact, entrypoint, plural } from "../core/format.js";
+import { failureKey } from "../core/fingerprint.js";
+import { compact, entrypoint, idEnd, number, plural } from "../core/format.js";
+import { inStatus } from "../core/lists.js";
 import { every } from "../core/poll.js";
 import { go, query, to } from "../core/router.js";
 import { may } from "../core/session.js";
 import { bulkBar } from "../ui/bulk.js";
 import { icon } from "../ui/icons.js";
+import { liveTag } from "../ui/live.js";
 import { button, card, empty, failure, head, runLink } from "../ui/parts.js";
 import { entrypointName } from "../ui/parts.js";
 import { badge, meaning, STATUSES, word } from "../ui/status.js";
 import { table } from "../ui/table.js";
-import { took, when } from "../ui/time.js";
+import { tookOf, when } from "../ui/time.js";
+import { errorRemark } from "../run/undone.js";
 import { waitText } from "../run/waits.js";
 
 const REFRESH_MS = 3000;
@@ -44,14 +48,14 @@ export async function page({ place, signal }) {
   const asked = query();
   const { terms, statuses, whole } = filterOf(asked);
   const chosen = new Set();
-  const live = !asked.cursor;
+  const live = !asked.cursor && !asked.failure;
   let shown = null;
   let before = "";
 
   const entrypoints = get(`${REST}/entrypoints`, { limit: 200 }, { signal }).catch(() => ({ items: [] }));
   const filters = h("div.filters");
   const list = h("div");
-  const state = h("span.live");
+  const state = liveTag(signal);
   fill(
     place,
     head("Invocations", {
@@ -63,6 +67,8 @@ export async function page({ place, signal }) {
   );
 
   const load = () =>
+    asked.failure ? ofOneFailure(asked, statuses, signal) : ofServer();
+  const ofServer = () =>
     get(
       `${REST}/invocations`,
       {
@@ -142,6 +148,21 @@ export async function page({ place, signal }) {
           "aria-label": "Id or correlation id",
         }),
       ),
+      asked.failure
+        ? h(
+            "button.chip",
+            {
+              type: "button",
+              id: "filter-failure",
+              "aria-pressed": "true",
+              title: "Only this failure. Press to see the others, too.",
+              onclick: () => change({ failure: "", read: "" }),
+            },
+            icon("failures"),
+            "One failure",
+            icon("close"),
+          )
+        : null,
       Object.keys(asked).some((name) => name !== "limit")
         ? button("Clear", () => go(to(["invocations"])), { glyph: "close" })
         : null,
@@ -153,7 +174,8 @@ export async function page({ place, signal }) {
       chosen.size > 0
         ? bulkBar({
             ids: [...chosen],
-            filter: whole,
+            // No filter of the server's says which failure it was.
+            filter: asked.failure ? "" : whole,
             done: () => (chosen.clear(), (before = ""), refresh()),
           })
         : null;
@@ -161,25 +183,29 @@ export async function page({ place, signal }) {
       list,
       card(null, [
         bar,
+        shown.left_out > 0
+          ? h("p.card-note.top", `Only the newest ${number(shown.left_out)} failures of this entrypoint were looked through.`)
+          : null,
         items.length === 0
           ? nothing(asked)
           : table({
               label: "Invocations",
               rows: items,
               key: (row) => row.id,
+              name: (row) => `${entrypoint(row.entrypoint_id).name}, ${idEnd(row.id)}`,
               href: (row) => to(["invocations", row.id]),
               chosen: may("runs:control") ? chosen : null,
               onChoose: draw,
               columns: [
-                { head: "Status", class: "fit", cell: (row) => badge(row.status) },
-                { head: "Entrypoint", class: "clip w-name", cell: (row) => entrypointName(row.entrypoint_id) },
+                { head: "Status", class: "fit end", cell: (row) => badge(row.status) },
+                { head: "Entrypoint", class: "clip w-name lead", cell: (row) => entrypointName(row.entrypoint_id) },
                 { head: "Id", class: "fit", cell: (row) => runLink(row.id, { tabindex: "-1" }) },
-                { head: "", class: "clip w-more soft", cell: remark },
+                { head: "", hint: "Error, or what it waits for", class: "clip w-more soft remark", cell: remark },
                 { head: "Mode", class: "fit muted wide-only", cell: (row) => row.mode },
                 {
                   head: "Took",
                   class: "fit num",
-                  cell: (row) => took(row.timestamps.started_at ?? row.timestamps.created_at, row.timestamps.finished_at),
+                  cell: (row) => tookOf(row.timestamps),
                 },
                 { head: "Started", class: "fit num", cell: (row) => when(row.timestamps.created_at) },
               ],
@@ -197,8 +223,7 @@ export async function page({ place, signal }) {
         ),
       ]),
     );
-    fill(state, live ? "live" : "page");
-    state.classList.toggle("on", live);
+    state.say(live ? "live" : "page", live);
   };
 
   const refresh = async () => {
@@ -223,6 +248,32 @@ export async function page({ place, signal }) {
   );
 }
 
+/** Failures that are read to find those of one group: as many as the page of failures groups. */
+const READ = 1000;
+const READ_MAX = 20_000;
+
+/** The server keeps no errors in its index, so what failed is read and compared here. Pages are parts of what was read. */
+async function ofOneFailure(asked, statuses, signal) {
+  const limit = Math.min(Math.max(Number.parseInt(asked.read, 10) || READ, 1), READ_MAX);
+  const found = await inStatus(statuses.length > 0 ? statuses : ["failed", "dead_lettered"], {
+    limit,
+    entrypoint: asked.entrypoint,
+    signal,
+  });
+  const items = found.items.filter((record) => failureKey(record) === asked.failure);
+  const size = Number.parseInt(asked.limit, 10) || 50;
+  const at = Math.max(0, Number.parseInt(asked.cursor, 10) || 0);
+  return {
+    items: items.slice(at, at + size),
+    page_info: {
+      next_cursor: String(at + size),
+      prev_cursor: at > 0 ? String(Math.max(0, at - size)) : null,
+      has_more: at + size < items.length,
+    },
+    left_out: found.more ? limit : 0,
+  };
+}
+
 function select(name, label, value, options, onchange) {
   return h(
     "select",
@@ -233,7 +284,7 @@ function select(name, label, value, options, onchange) {
 
 /** The one thing worth knowing about a row. */
 function remark(row) {
-  if (row.error) return h("span.bad-text", { title: row.error.message }, row.error.message);
+  if (row.error) return errorRemark(row);
   if (row.blocked_by?.length > 0) return h("span", { title: waitText(row) }, waitText(row));
   return null;
 }

@@ -2,10 +2,12 @@
 
 import { get, REST } from "../core/api.js";
 import { fill, h, quiet } from "../core/dom.js";
+import { fingerprint } from "../core/fingerprint.js";
 import { inStatus } from "../core/lists.js";
 import { compact, duration, entrypoint, errorName, number, plural, short } from "../core/format.js";
 import { every } from "../core/poll.js";
 import { to } from "../core/router.js";
+import { errorRemark } from "../run/undone.js";
 import { waitText } from "../run/waits.js";
 import { lines, scatter } from "../ui/charts.js";
 import { icon } from "../ui/icons.js";
@@ -13,7 +15,7 @@ import { card, empty, entrypointName, head, snippet } from "../ui/parts.js";
 import { history, onSample } from "../ui/sampler.js";
 import { dot, known, meaning, STATUSES, word } from "../ui/status.js";
 import { when } from "../ui/time.js";
-import { fingerprint } from "./failures.js";
+import { groupAddress } from "./failures.js";
 
 const REFRESH_MS = 10_000;
 const TONES = {
@@ -44,7 +46,7 @@ export async function page({ place, signal }) {
       tiles,
       h(
         "div.grid",
-        card(h("span", "Throughput"), throughput, { class: "half", actions: rate }),
+        card(h("span", "Throughput, per second"), throughput, { class: "half", actions: rate }),
         card(h("span", "Age of the queue"), queue, { class: "half", actions: age }),
       ),
       recent,
@@ -192,15 +194,14 @@ function failures(items) {
       .map((group) =>
         h(
           "a",
-          { href: group.length === 1 ? to(["invocations", group[0].id]) : to(["failures"]) },
+          { href: group.length === 1 ? to(["invocations", group[0].id]) : groupAddress(group[0]) },
           dot(group[0].status),
           h("span.tag.count-tag", { title: plural(group.length, "run") }, number(group.length)),
           h(
             "span.clip",
-            { title: group[0].error?.message },
             h("strong", errorName(group[0].error?.error_type_id)),
             " ",
-            h("span.soft", group[0].error?.message ?? ""),
+            errorRemark(group[0]),
           ),
           h("span.push.muted", when(group[0].timestamps.finished_at ?? group[0].timestamps.created_at)),
         ),

@@ -1,12 +1,15 @@
 //! The console in a real Chromium, over the real binary: what a person does, by mouse and by keyboard.
 
 mod access;
+mod address;
 mod gaps;
 mod journeys;
 mod long;
 mod many;
 mod pages;
+mod phone;
 mod seed;
+mod told;
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Every page, light and dark, wide and narrow: it loads without much work and complains about nothing.
+//! Every page, light and dark, wide and narrow: it loads without much work, complains about nothing, and can be read.
 
 use serde_json::json;
 
@@ -7,6 +7,8 @@ use crate::support::browser::Browser;
 
 /// Of the page's processor time.
 const MILLIS_MAX: f64 = 2_000.0;
+/// What cannot be read or pressed on a page; an expression.
+const UNREADABLE: &str = include_str!("readable.js");
 /// Something of the page's own is there.
 const LOADED: &str = "document.querySelector('main .card, main .tiles') && !document.querySelector('main .tiles:empty') && document.title";
 
@@ -76,7 +78,7 @@ async fn every_page_loads_without_much_work_or_complaint() {
         ("alerts", "alerts".to_owned()),
         ("audit", "audit".to_owned()),
     ];
-    for (scheme, width) in [("light", 1280), ("dark", 800)] {
+    for (scheme, width) in [("light", 1280), ("dark", 800), ("light", 390), ("dark", 1280)] {
         browser.prefer(scheme);
         browser.size(width, 860);
         for (name, path) in &pages {
@@ -85,6 +87,7 @@ async fn every_page_loads_without_much_work_or_complaint() {
             assert_eq!(browser.eval("document.documentElement.dataset.theme"), *scheme, "{name}");
             let beyond = browser.eval("document.documentElement.scrollWidth - innerWidth").as_f64();
             assert!(beyond.is_some_and(|pixels| pixels <= 0.0), "{name} is {beyond:?} pixels too wide at {width}");
+            assert_eq!(browser.eval(UNREADABLE), json!([]), "{name} in {scheme} at {width}");
             browser.picture(&format!("{name}-{scheme}-{width}"));
         }
     }

@@ -79,21 +79,22 @@ impl Shop {
 
     /// Registers and activates; gives back the address and the id of the registration.
     pub(super) async fn register(&self, workflow: bool, name: &str, title: &str, source: &str) -> (String, String) {
-        let kind = if workflow { WORKFLOW } else { FUNCTION };
-        let mut document = json!({
-            "entrypoint_id": format!("{kind}shop.app.{name}.v1~"), "version": "1.0.0", "title": title,
-            "owner": {"owner_type": "tenant", "id": "default", "tenant_id": "default"},
-            "schema": {"params": params(), "returns": {}},
-            "traits": {"invocation": {"supported": ["sync", "async"], "default": "async"},
-                "limits": {"timeout_seconds": 60}, "retry": {"max_attempts": 1}},
-            "implementation": {"adapter": "gts.x.core.serverless.adapter.starlark.v1~", "kind": "code",
-                "code": {"language": "starlark", "source": source}},
-        });
-        if workflow {
-            document["traits"]["workflow"] = json!({"compensation": {"on_failure": null, "on_cancel": null},
-                "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 30});
-        }
-        let registered = self.post("/entrypoints", &document).await;
+        self.activate(&definition(workflow, name, title, source)).await
+    }
+
+    /// A workflow that is undone by another program when it fails.
+    pub(super) async fn register_undone(&self, name: &str, source: &str, undo: &str) -> String {
+        let mut undoes = definition(false, &format!("{name}.undo"), "Undoes", undo);
+        // It is called with what is to be undone.
+        undoes["schema"]["params"] = json!({"type": "object"});
+        let (undoes, _) = self.activate(&undoes).await;
+        let mut document = definition(true, name, name, source);
+        document["traits"]["workflow"]["compensation"]["on_failure"] = undoes.into();
+        self.activate(&document).await.0
+    }
+
+    async fn activate(&self, document: &Value) -> (String, String) {
+        let registered = self.post("/entrypoints", document).await;
         let id = registered["id"].as_str().expect("an id").to_owned();
         self.post(&format!("/entrypoints/{id}:status"), &json!({"action": "activate"})).await;
         (registered["entrypoint_id"].as_str().expect("an address").to_owned(), id)
@@ -119,6 +120,24 @@ impl Shop {
         })
         .await;
     }
+}
+
+fn definition(workflow: bool, name: &str, title: &str, source: &str) -> Value {
+    let kind = if workflow { WORKFLOW } else { FUNCTION };
+    let mut document = json!({
+        "entrypoint_id": format!("{kind}shop.app.{name}.v1~"), "version": "1.0.0", "title": title,
+        "owner": {"owner_type": "tenant", "id": "default", "tenant_id": "default"},
+        "schema": {"params": params(), "returns": {}},
+        "traits": {"invocation": {"supported": ["sync", "async"], "default": "async"},
+            "limits": {"timeout_seconds": 60}, "retry": {"max_attempts": 1}},
+        "implementation": {"adapter": "gts.x.core.serverless.adapter.starlark.v1~", "kind": "code",
+            "code": {"language": "starlark", "source": source}},
+    });
+    if workflow {
+        document["traits"]["workflow"] = json!({"compensation": {"on_failure": null, "on_cancel": null},
+            "checkpointing": {"strategy": "automatic"}, "max_suspension_days": 30});
+    }
+    document
 }
 
 fn params() -> Value {
