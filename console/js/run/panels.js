@@ -142,7 +142,7 @@ function events(model) {
       h(
         "table.events",
         { "aria-label": "Events" },
-        h("thead", h("tr", h("th.fit", "Seq"), h("th.fit", `Time, ${zoneOf(model.last ?? Date.now())}`), h("th.fit", "Event"), h("th", "About"))),
+        h("thead", h("tr", h("th.fit", "Seq"), h("th.fit", "Time"), h("th.fit", "Event"), h("th", "About"))),
         h(
           "tbody",
           shown.map((event) => {
@@ -150,7 +150,7 @@ function events(model) {
             return h(
               "tr",
               h("td.fit.num.muted", event.runSeq),
-              h("td.fit.num", { title: absolute(at) }, clock(at)),
+              h("td.fit.num", { title: absolute(at) }, clock(at), h("span.muted", ` ${zoneOf(at)}`)),
               h("td.fit", event.eventType),
               h("td", h("details", h("summary.clip.soft", about(event)), jsonView(event))),
             );

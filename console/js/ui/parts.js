@@ -84,10 +84,13 @@ export function failure(problem, again = null) {
   );
 }
 
-/** A name that fits, with the whole address on hover. */
+/** A long name breaks after its dots, and is never cut: its end tells it from others of the same application. */
+const breakable = (name) => name.split(/(?<=\.)/).map((part, at) => [at > 0 ? h("wbr") : null, part]);
+
+/** A name, with the whole address on hover. */
 export function entrypointName(address, { link = null } = {}) {
   const { name, version } = entrypoint(address);
-  const inside = [h("span.ep-name", name), version ? h("span.ep-version", version) : null];
+  const inside = [h("span.ep-name", breakable(name)), version ? h("span.ep-version", version) : null];
   return link ? h("a.ep", { href: link, title: address }, inside) : h("span.ep", { title: address }, inside);
 }
 

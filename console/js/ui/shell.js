@@ -91,7 +91,7 @@ export function drawer(open) {
   const was = document.documentElement.classList.contains("drawer-open");
   document.documentElement.classList.toggle("drawer-open", open);
   menu.setAttribute("aria-expanded", String(open));
-  if (open) side.querySelector("nav a[aria-current], nav a")?.focus();
+  if (open) (side.querySelector("nav a[aria-current]") ?? side.querySelector("nav a"))?.focus();
   else if (was && side.contains(document.activeElement)) menu.focus();
 }
 
