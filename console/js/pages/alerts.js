@@ -43,7 +43,7 @@ export async function page({ place, signal }) {
                 : h("span.status.st-failed", icon("failed"), `Not ready: ${(ready.reasons ?? []).join("; ")}`),
             ),
             facts([
-              ["Authority", runtime.authority?.owner ? h("span.mono.small", runtime.authority.owner) : "nobody"],
+              ["Authority", runtime.authority?.owner ? h("span.mono.small", runtime.authority.owner) : "none"],
               [
                 "Lease",
                 runtime.authority?.stale

@@ -34,7 +34,7 @@ export function keyPage(problem) {
         "label.field",
         h("span.label", "API key"),
         input,
-        h("span.hint", "Somebody with the role admin makes one with ", h("code", "servo keys create"), "."),
+        h("span.hint", "An admin makes one with ", h("code", "servo keys create"), "."),
       ),
       button("Continue", null, { kind: "primary", type: "submit" }),
     ),
