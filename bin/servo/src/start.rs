@@ -104,7 +104,8 @@ pub(crate) async fn run(
     };
     let runtime = Runtime::start(parts).await.map_err(|error| stores::refused("the store", error))?;
     if let Some(hints) = hints {
-        tasks.spawn("hints", runtime.clone().follow_hints(hints));
+        tasks.spawn("hints", runtime.clone().follow_hints(hints.wrote));
+        tasks.spawn("freed", runtime.clone().follow_freed(hints.freed));
     }
     let serverless = code::serverless(&config.serverless, &runtime, &functions.starlark);
     let sight = serverless.sight().clone();

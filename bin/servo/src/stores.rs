@@ -18,7 +18,14 @@ use crate::sabotage;
 /// An open store, and hints of what other processes append to it, where there can be others.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) hints: Option<watch::Receiver<u64>>,
+    pub(crate) hints: Option<Hints>,
+}
+
+pub(crate) struct Hints {
+    /// Something was appended.
+    pub(crate) wrote: watch::Receiver<u64>,
+    /// The authority was given up.
+    pub(crate) freed: watch::Receiver<u64>,
 }
 
 /// A database server has a clock of its own; a file goes by ours.
@@ -34,7 +41,7 @@ pub(crate) async fn open(config: &StoreConfig, limits: &Limits, clock: &Arc<dyn 
             config.limits = limits.clone();
             config.sabotage = sabotage::variant();
             let store = PostgresStore::connect(config).await.map_err(|error| refused("the database", error))?;
-            let hints = Some(store.subscribe());
+            let hints = Some(Hints { wrote: store.subscribe(), freed: store.subscribe_freed() });
             Ok(Opened { store: Arc::new(store), hints })
         }
     }

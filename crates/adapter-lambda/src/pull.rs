@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
-use servo_adapter::{HandlerCall, HandlerFailure, Reply, Usage, WorkerWatch};
+use servo_adapter::{HandlerCall, HandlerFailure, Reply, Right, Standing, Usage, WorkerWatch};
 use servo_model::{RunId, TenantId, Timestamp};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -85,6 +85,8 @@ pub(crate) struct Outstanding {
 
 enum Take {
     Call(Box<Handed>),
+    /// There is one, of a run that may be another node's by now.
+    InDoubt(Right),
     Nothing,
     Never,
 }
@@ -209,6 +211,11 @@ impl Hub {
             match self.take(port, connection) {
                 Take::Call(handed) => return *handed,
                 Take::Nothing => asked.await,
+                // Not to be handed over unless this node still has the run, which shows in a moment.
+                Take::InDoubt(right) => tokio::select! {
+                    () = asked => {}
+                    holds = right.holds() => if !holds { self.fail_passed_on() },
+                },
                 Take::Never => {
                     // The wake-up that brought us here was for somebody who may take calls.
                     self.wake();
@@ -222,10 +229,18 @@ impl Hub {
         let mut state = self.state();
         let state = &mut *state;
         let Some(at) = state.ports.get_mut(&port).filter(|at| !at.draining) else { return Take::Never };
-        let next =
-            state.waiting.iter().find(|(_, waiting)| at.serves(&waiting.call.version)).map(|(ticket, _)| *ticket);
+        let mut served = state.waiting.iter().filter(|(_, waiting)| at.serves(&waiting.call.version));
+        let mut in_doubt = None;
+        let next = served.find(|(_, waiting)| {
+            let right = &waiting.call.right;
+            right.is_held() || {
+                in_doubt.get_or_insert_with(|| right.clone());
+                false
+            }
+        });
+        let next = next.map(|(ticket, _)| *ticket);
         let Some((ticket, waiting)) = next.and_then(|ticket| state.waiting.remove_entry(&ticket)) else {
-            return Take::Nothing;
+            return in_doubt.map_or(Take::Nothing, Take::InDoubt);
         };
         let Waiting { call, take, reply } = waiting;
         state.waiting_bytes -= call.payload.len();
@@ -244,6 +259,17 @@ impl Hub {
         // On the clock that workers see; ours is one that nobody sets.
         let deadline = (self.now)().plus(call.timeout);
         Take::Call(Box::new(Handed { call, deadline }))
+    }
+
+    /// Fails the waiting calls of runs that another node has taken over.
+    fn fail_passed_on(&self) {
+        let mut state = self.state();
+        let state = &mut *state;
+        let passed_on = state.waiting.extract_if(.., |_, waiting| waiting.call.right.standing() == Standing::PassedOn);
+        for (_, Waiting { call, reply, .. }) in passed_on {
+            state.waiting_bytes -= call.payload.len();
+            let _ = reply.send(Err(HandlerFailure::unreached(failure::EXIT, "another node has taken the run over")));
+        }
     }
 
     /// Whether somebody still waits for this answer.

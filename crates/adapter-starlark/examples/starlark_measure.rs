@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use servo_adapter::{CapturedLine, HandlerCall, Handlers as _, LineSink};
+use servo_adapter::{CapturedLine, HandlerCall, Handlers as _, LineSink, Right};
 use servo_adapter_starlark::{NoSecrets, Parts, Settings, Starlark};
 use servo_model::function::{Code, FunctionSpec, Reach};
 use servo_model::invocation::{Checkpointing, RetryRule};
@@ -40,6 +40,7 @@ fn call(source: &str) -> Result<Box<HandlerCall>, servo_model::Invalid> {
         trace: None,
         run_id: RunId::parse("inv_1")?,
         is_awaited: true,
+        right: Right::unlimited(),
     }))
 }
 

@@ -114,6 +114,8 @@ impl<'a> Conversation<'a> {
 
     /// What few calls come to is in boxes, so that it makes no other call's future larger.
     pub(crate) async fn run(&mut self, child: &mut Child) -> Result<(Outcome, Vec<u8>), Broken> {
+        // It may have waited for a child, and for its turn.
+        self.check_right().await?;
         if !child.is_loaded {
             child.send(&ToChild::Load, self.code.source.as_bytes()).await?;
             child.is_loaded = true;
@@ -155,6 +157,14 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
+    }
+
+    /// Nothing is begun for a run that another node has taken over.
+    async fn check_right(&self) -> Result<(), Broken> {
+        if self.call.right.holds().await {
+            return Ok(());
+        }
+        Err(Broken::Ours(failure::crashed("another node has taken the run over")))
     }
 
     fn head(&self, seed: String, more: bool) -> CallHead {
@@ -287,6 +297,7 @@ impl<'a> Conversation<'a> {
 
     /// Makes a request for the program. Its step may run for so long that this is told meanwhile.
     async fn http(&mut self, child: &mut Child, head: HttpHead, body: Vec<u8>) -> Result<(ToChild, Vec<u8>), Broken> {
+        self.check_right().await?;
         let request = requests::request((self.parts, self.egress), &self.call.tenant, head, body);
         let mut request = std::pin::pin!(request);
         loop {

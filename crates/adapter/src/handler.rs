@@ -8,6 +8,8 @@ use servo_model::function::{FunctionSpec, Reach};
 use servo_model::operation::ErrorObject;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, GetStateResponse};
 
+use crate::right::Right;
+
 /// One invocation of a handler.
 #[derive(Debug, Clone)]
 pub struct HandlerCall {
@@ -31,6 +33,8 @@ pub struct HandlerCall {
     pub run_id: servo_model::RunId,
     /// Whether a caller waits for the run. Others must not be in its way.
     pub is_awaited: bool,
+    /// To be asked before each call outside.
+    pub right: Right,
 }
 
 /// How an invocation went wrong.

@@ -7,6 +7,7 @@ mod context;
 pub mod handler;
 mod lines;
 pub mod mock;
+mod right;
 mod watch;
 
 use async_trait::async_trait;
@@ -17,6 +18,7 @@ use servo_model::{RunId, StepId, TenantId};
 pub use context::AttemptContext;
 pub use handler::{DurableService, FailureKind, HandlerCall, HandlerFailure, Handlers, Reply, Usage};
 pub use lines::{CapturedLine, LineSink, Source};
+pub use right::{Claim, Right, Standing};
 pub use watch::WorkerWatch;
 
 /// One attempt to execute.

@@ -1,7 +1,6 @@
 //! Time, injected: nothing below layer 6 asks the operating system otherwise.
 
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use servo_model::Timestamp;
@@ -57,9 +56,17 @@ impl Clock for SystemClock {
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
+    /// Also while the machine sleeps: a lease ends in that time, too.
+    #[cfg(target_os = "linux")]
     fn elapsed(&self) -> Duration {
-        static BEGINNING: OnceLock<Instant> = OnceLock::new();
-        BEGINNING.get_or_init(Instant::now).elapsed()
+        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Duration::try_from(since_boot).unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn elapsed(&self) -> Duration {
+        static BEGINNING: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        BEGINNING.get_or_init(std::time::Instant::now).elapsed()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place that sleeps on the system's clock")]

@@ -182,12 +182,13 @@ impl Default for StateStoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthorityConfig {
+    /// How long a node that is gone keeps the others from handing out work; renewed each third of it.
     pub lease_ms: u64,
 }
 
 impl Default for AuthorityConfig {
     fn default() -> Self {
-        Self { lease_ms: 15_000 }
+        Self { lease_ms: 3_000 }
     }
 }
 
@@ -228,7 +229,8 @@ impl Default for DispatchConfig {
         Self {
             in_flight_max: 256,
             stall_after_ms: 30_000,
-            queue_lease_ms: 30_000,
+            // As long as the authority: a node that is gone keeps what it had claimed for no longer.
+            queue_lease_ms: 3_000,
             default: TenantShare::default(),
             tenants: BTreeMap::new(),
         }

@@ -8,6 +8,7 @@ use servo_adapter::{Adapter, Handlers};
 use servo_entrypoint::Types;
 use servo_model::contract::{RuntimeEvent, RuntimeSnapshot};
 use servo_store::{Fence, Store};
+use tokio::sync::watch;
 
 use crate::bus::Bus;
 use crate::clock::Clock;
@@ -126,7 +127,7 @@ impl Runtime {
 
     /// The fence of this node's authority, while it has one.
     pub fn fence(&self) -> Option<Fence> {
-        self.authority.fence(self.engine.now())
+        self.authority.fence(self.engine.clock().elapsed())
     }
 
     pub fn owner(&self) -> &str {
@@ -139,18 +140,30 @@ impl Runtime {
     }
 
     /// Another process appended something: look now instead of at the next poll.
-    pub async fn follow_hints(self, mut hints: tokio::sync::watch::Receiver<u64>) {
-        let (wake, shutdown) = (self.engine.wake(), self.engine.shutdown());
-        loop {
-            tokio::select! {
-                biased;
-                () = shutdown.triggered() => return,
-                changed = hints.changed() => if changed.is_err() { return },
-            }
+    pub async fn follow_hints(self, hints: watch::Receiver<u64>) {
+        let wake = self.engine.wake();
+        self.follow(hints, || {
             wake.log_grew();
             wake.dispatch.notify_one();
             wake.queue.notify_one();
             wake.timers.notify_one();
+        })
+        .await;
+    }
+
+    /// Another process gave the authority up: ask for it now instead of at the next look.
+    pub async fn follow_freed(self, freed: watch::Receiver<u64>) {
+        self.follow(freed, || self.engine.wake().authority.notify_one()).await;
+    }
+
+    async fn follow(&self, mut hints: watch::Receiver<u64>, told: impl Fn()) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.engine.shutdown().triggered() => return,
+                changed = hints.changed() => if changed.is_err() { return },
+            }
+            told();
         }
     }
 

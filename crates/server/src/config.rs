@@ -23,6 +23,9 @@ pub use telemetry::TelemetryConfig;
 
 /// The port that everything uses unless told otherwise.
 pub const DEFAULT_PORT: u16 = 8700;
+/// Shorter ones end between two renewals; longer ones are no leases.
+const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
+
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -376,6 +379,15 @@ impl Config {
             ("runtime.dispatch.in_flight_max", self.runtime.dispatch.in_flight_max),
         ] {
             if !(1..=1_000_000).contains(&limit) {
+        for (key, lease_ms) in [
+            ("runtime.authority.lease_ms", self.runtime.authority.lease_ms),
+            ("runtime.dispatch.queue_lease_ms", self.runtime.dispatch.queue_lease_ms),
+        ] {
+            if !LEASE_MS.contains(&lease_ms) {
+                let (least, most) = (LEASE_MS.start(), LEASE_MS.end());
+                return Err(ConfigError::new(key, format!("is {least} to {most}")));
+            }
+        }
                 return Err(ConfigError::new(key, "is 1 to 1000000"));
             }
         }

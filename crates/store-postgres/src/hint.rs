@@ -26,11 +26,16 @@ const NOTIFY_EVERY: Duration = Duration::from_millis(20);
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const NOTIFY: &str = "SELECT pg_notify('servo_log', $1)";
+/// Behind the name of whoever tells that the authority is free.
+const FREED: &str = " freed";
+/// What the telling of that may take: whoever resigns is about to end.
+const TELL_WITHIN: Duration = Duration::from_millis(500);
 const LISTEN: &str = "LISTEN servo_log";
 
 #[derive(Debug)]
 pub(crate) struct Hints {
     sender: HintSender,
+    is_enabled: bool,
     is_stopped: watch::Sender<bool>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -38,6 +43,8 @@ pub(crate) struct Hints {
 #[derive(Debug, Clone)]
 pub(crate) struct HintSender {
     hint: Arc<watch::Sender<u64>>,
+    /// Counts how often another process gave the authority up.
+    freed: Arc<watch::Sender<u64>>,
     wrote: Arc<Notify>,
     /// What this process calls itself.
     own_name: Arc<str>,
@@ -52,12 +59,23 @@ impl HintSender {
     fn bump(&self) {
         self.hint.send_modify(|count| *count = count.wrapping_add(1));
     }
+
+    /// What another process said; our own words come back as well.
+    fn heard(&self, payload: &str) {
+        match payload.strip_suffix(FREED) {
+            Some(name) if name == &*self.own_name => {}
+            Some(_) => self.freed.send_modify(|count| *count = count.wrapping_add(1)),
+            None if payload == &*self.own_name => {}
+            None => self.bump(),
+        }
+    }
 }
 
 impl Hints {
     pub(crate) fn start(config: &Config, access: &Access, core: &Arc<Core>) -> Result<Self> {
         let own_name = uuid::Uuid::from_bytes(random()?).to_string().into();
-        let sender = HintSender { hint: Arc::new(watch::Sender::new(0)), wrote: Arc::new(Notify::new()), own_name };
+        let count = || Arc::new(watch::Sender::new(0));
+        let sender = HintSender { hint: count(), freed: count(), wrote: Arc::new(Notify::new()), own_name };
         let is_stopped = watch::Sender::new(false);
         let mut running = Vec::new();
         if config.hints {
@@ -67,7 +85,20 @@ impl Hints {
             let (hints, stopped) = (sender.clone(), is_stopped.subscribe());
             running.push(tasks::spawn(async move { until(stopped, listen(&access, &hints)).await }));
         }
-        Ok(Self { sender, is_stopped, tasks: Mutex::new(running) })
+        Ok(Self { sender, is_enabled: config.hints, is_stopped, tasks: Mutex::new(running) })
+    }
+
+    /// Tells the others that the authority is free, at once: the process that gave it up ends soon after.
+    pub(crate) async fn tell_freed(&self, core: &Core) {
+        if self.is_enabled {
+            let payload = format!("{}{FREED}", self.sender.own_name);
+            // Who hears nothing finds it by looking.
+            let _ = tokio::time::timeout(TELL_WITHIN, tell(core, &payload)).await;
+        }
+    }
+
+    pub(crate) fn subscribe_freed(&self) -> watch::Receiver<u64> {
+        self.sender.freed.subscribe()
     }
 
     pub(crate) fn sender(&self) -> HintSender {
@@ -109,16 +140,20 @@ async fn notify(core: &Core, hints: &HintSender) {
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         hints.wrote.notified().await;
-        // Lost if no connection is free: the readers' polling is the truth.
-        if let Ok(connection) = core.pools.borrow(&core.pools.engine).await {
-            let mut pipeline = Pipeline::new();
-            pipeline.plain("BEGIN");
-            // It has a transaction id and would wait for the disk, for nothing.
-            pipeline.plain("SET LOCAL synchronous_commit = off");
-            pipeline.query(NOTIFY, params![&*hints.own_name]);
-            let _ = connection.commit(pipeline).await;
-        }
+        tell(core, &hints.own_name).await;
         pace.tick().await;
+    }
+}
+
+/// Lost if no connection is free: the readers' polling is the truth.
+async fn tell(core: &Core, payload: &str) {
+    if let Ok(connection) = core.pools.borrow(&core.pools.engine).await {
+        let mut pipeline = Pipeline::new();
+        pipeline.plain("BEGIN");
+        // It has a transaction id and would wait for the disk, for nothing.
+        pipeline.plain("SET LOCAL synchronous_commit = off");
+        pipeline.query(NOTIFY, params![payload]);
+        let _ = connection.commit(pipeline).await;
     }
 }
 
@@ -146,7 +181,7 @@ async fn listen_once(access: &Access, hints: &HintSender) -> Result<()> {
                 hints.bump();
             }
             message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(told))) if told.payload() != &*hints.own_name => hints.bump(),
+                Some(Ok(AsyncMessage::Notification(told))) => hints.heard(told.payload()),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(lost(error)),
                 None => return Ok(()),

@@ -70,6 +70,11 @@ impl PostgresStore {
         self.hints.subscribe()
     }
 
+    /// Changes when another process gave the authority up. Only a hint, as above.
+    pub fn subscribe_freed(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.hints.subscribe_freed()
+    }
+
     pub(crate) async fn shut_down(&self) -> Result<()> {
         if self.core.is_closed.swap(true, Ordering::SeqCst) {
             return Err(Error::Closed);

@@ -9,3 +9,4 @@ mod pause;
 mod points;
 mod postgres;
 mod rolling;
+mod takeover;

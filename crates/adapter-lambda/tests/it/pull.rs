@@ -1,9 +1,13 @@
 //! Workers that ask for their calls.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use servo_adapter::{FailureKind, HandlerCall, Handlers as _};
+use async_trait::async_trait;
+use servo_adapter::{Claim, FailureKind, HandlerCall, Handlers as _, Right, Standing};
 use servo_adapter_lambda::{Error, Settings, WorkerKind};
+
+use tokio::sync::watch;
 
 use crate::support::{
     Fixture, LONG, NOW, fixture, fixture_with, header, kind, message, pull_call, soon, spawn, tenant, until, url,
@@ -303,4 +307,50 @@ async fn tenants_have_workers_of_their_own() {
     assert_eq!(soon(fixture.next(theirs)).await.0, "theirs");
     assert_eq!(soon(fixture.next(address)).await.0, "ours");
     assert_eq!(fixture.respond(address, "theirs", "x").await, 400);
+}
+
+/// A run that may be another node's, until somebody says whose it is.
+struct Doubted(watch::Receiver<Standing>);
+
+#[async_trait]
+impl Claim for Doubted {
+    fn standing(&self) -> Standing {
+        *self.0.borrow()
+    }
+
+    async fn settled(&self) -> bool {
+        let mut changes = self.0.clone();
+        let settled = changes.wait_for(|standing| *standing != Standing::InDoubt).await.map(|standing| *standing);
+        settled.is_ok_and(|standing| standing == Standing::Held)
+    }
+}
+
+/// R14: a worker gets no call of a run that may be another node's; calls of other runs pass by.
+#[tokio::test]
+async fn a_call_in_doubt_is_handed_over_once_it_is_not() {
+    for passes_on in [false, true] {
+        let fixture = fixture();
+        let address = fixture.open().await;
+        let (say, told) = watch::channel(Standing::InDoubt);
+        let right = Right::new(Arc::new(Doubted(told)));
+        let doubted = fixture.start_waiting_call(HandlerCall { right, ..pull_call("doubted") }).await;
+        let _other = fixture.start_waiting("other").await;
+        assert_eq!(soon(fixture.next(address)).await.0, "other");
+        let later = fixture.start_waiting("later").await;
+        assert_eq!(soon(fixture.next(address)).await.0, "later");
+        drop(later);
+        if passes_on {
+            let asking = spawn({
+                let (client, url) = (fixture.client.clone(), url(address, "invocation/next"));
+                async move { client.get(url).send().await }
+            });
+            say.send(Standing::PassedOn).unwrap();
+            let failure = soon(doubted).await.unwrap().unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Unreached, "{failure:?}");
+            asking.abort();
+        } else {
+            say.send(Standing::Held).unwrap();
+            assert_eq!(soon(fixture.next(address)).await.0, "doubted");
+        }
+    }
 }

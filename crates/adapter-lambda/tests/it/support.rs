@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, Response};
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _, Reply};
+use servo_adapter::{HandlerCall, HandlerFailure, Handlers as _, Reply, Right};
 use servo_adapter_lambda::{CapturedLine, LambdaHandlers, LineSink, Parts, Settings, WorkerView, WorkerWatch};
 use servo_egress::Allowed;
 use servo_model::contract::RuntimeEvent;
@@ -105,6 +105,7 @@ pub(crate) fn call(reach: Reach, request_id: &str, payload: &str) -> HandlerCall
         trace: None,
         run_id: RunId::parse(&format!("run_{request_id}")).unwrap(),
         is_awaited: true,
+        right: Right::unlimited(),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::json;
+use servo_adapter::{Claim, HandlerCall, Handlers as _, Right, Standing};
 use servo_adapter_starlark::{EgressSettings, Secrets};
 use servo_model::TenantId;
 use servo_model::invocation::ErrorCategory;
@@ -14,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::execution::Execution;
-use crate::support::{World, settings};
+use crate::support::{World, plain, settings};
 use crate::vectors::{Trap, Vector, vectors};
 
 /// A server that answers every connection with the same text and keeps what it was sent.
@@ -182,6 +184,39 @@ async fn redirects_are_checked_and_counted() {
     let failure = world_.failure(GET, &url).await;
     assert!(failure.message.contains("redirects"), "{failure:?}");
     assert_eq!(looping.seen().len(), 6);
+}
+
+/// Held for some calls, then another node's.
+struct Until(AtomicUsize);
+
+#[async_trait]
+impl Claim for Until {
+    fn standing(&self) -> Standing {
+        let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left.is_ok() { Standing::Held } else { Standing::PassedOn }
+    }
+
+    async fn settled(&self) -> bool {
+        false
+    }
+}
+
+/// R14: a node that was paused across its lease makes no more requests for a run, wherever in the run it was paused.
+#[tokio::test]
+async fn a_run_of_another_node_makes_no_more_requests() {
+    const TWICE: &str = "def main(ctx, input):\n    ctx.http('GET', input)\n    return ctx.http('GET', input).status\n";
+    let server = Server::start("127.0.0.1", ok("hello")).await;
+    let url = json!(format!("http://127.0.0.1:{}/", server.address.port())).to_string();
+    let world = world(allowing(&["127.0.0.1"], &[]));
+    // Asked before the program begins, and before each request.
+    for (held, requests) in [(3, 2), (2, 1), (1, 0), (0, 0)] {
+        let before = server.seen().len();
+        let right = Right::new(Arc::new(Until(AtomicUsize::new(held))));
+        let call = HandlerCall { right, ..plain(TWICE, &url) };
+        let answer = world.starlark.call(Box::new(call)).await;
+        assert_eq!(server.seen().len() - before, requests, "held {held} times");
+        assert_eq!(answer.is_ok(), requests == 2, "{answer:?}");
+    }
 }
 
 /// A secret reaches the server it is meant for, and nobody else: not another host, not the program, not the record.

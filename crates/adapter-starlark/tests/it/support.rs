@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use servo_adapter::{CapturedLine, HandlerCall, HandlerFailure, Handlers as _, LineSink, Reply};
+use servo_adapter::{CapturedLine, HandlerCall, HandlerFailure, Handlers as _, LineSink, Reply, Right};
 use servo_adapter_starlark::{NoSecrets, Parts, Settings, Starlark};
 use servo_model::function::{Code, FunctionSpec, Reach};
 use servo_model::invocation::{Checkpointing, Failure, RetryRule};
@@ -122,5 +122,6 @@ pub(crate) fn call_of(code: Code, durable: bool, payload: &str) -> HandlerCall {
         trace: None,
         run_id: RunId::parse("inv_1").unwrap(),
         is_awaited: true,
+        right: Right::unlimited(),
     }
 }

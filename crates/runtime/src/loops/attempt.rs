@@ -202,14 +202,16 @@ impl Attempt {
         self.persist(|| self.engine.view(&Scope::System, &self.row.run_id, request)).await?
     }
 
-    /// Runs the adapter. `None` when the run was cancelled under it.
+    /// Runs the adapter. `None` when the run was cancelled under it, or is another node's.
     async fn execute(&self, request: AttemptRequest, timeout: Option<Duration>) -> Option<StepResult> {
         let Some(adapter) = self.adapters.get(&self.row.target).cloned() else {
             let message = format!("no adapter for engine type `{}` on this node", self.row.target);
             return Some(StepResult::Failure { error: StepError::new("ADAPTER_NOT_FOUND", &message, false) });
         };
         let context = self.context();
-        let work = AssertUnwindSafe(adapter.run(request, &context)).catch_unwind();
+        let right = self.authority.right(&self.engine, self.fence);
+        let work = async { if right.holds().await { Some(adapter.run(request, &context).await) } else { None } };
+        let work = AssertUnwindSafe(work).catch_unwind();
         let deadline = async {
             match timeout {
                 Some(timeout) => self.engine.clock().sleep(timeout).await,
@@ -220,7 +222,9 @@ impl Attempt {
             biased;
             () = self.registered.cancel.notified() => None,
             output = work => Some(match output {
-                Ok(output) => result_of(output),
+                // Another node has the attempt by now, and executes it again.
+                Ok(None) => return None,
+                Ok(Some(output)) => result_of(output),
                 Err(_) => StepResult::Failure { error: StepError::new("ADAPTER_PANICKED", "the adapter panicked", true) },
             }),
             () = deadline => Some(StepResult::Failure {

@@ -86,7 +86,7 @@ impl Direct {
             return None;
         }
         let engine = open.workshop.executions.engine();
-        let fence = open.workshop.authority.fence(engine.now())?;
+        let fence = open.workshop.authority.fence(engine.clock().elapsed())?;
         let tenant = &start.context.tenant_id;
         let slot = open.slots.occupy(tenant)?;
         let target = target_of(&start.start);

@@ -210,7 +210,7 @@ async fn turn(
     slots: &Slots,
 ) -> Result<Option<(Handed, Slot)>, servo_store::Error> {
     let engine = workshop.executions.engine();
-    let Some(fence) = workshop.authority.fence(engine.now()) else {
+    let Some(fence) = workshop.authority.fence(engine.clock().elapsed()) else {
         waiting.forget();
         return Ok(None);
     };
@@ -222,7 +222,8 @@ async fn turn(
     loop {
         let now = engine.now();
         // Reading took its time.
-        let Some(fence) = workshop.authority.fence(now).filter(|now| now.epoch == fence.epoch) else { return Ok(None) };
+        let still = workshop.authority.fence(engine.clock().elapsed()).filter(|still| still.epoch == fence.epoch);
+        let Some(fence) = still else { return Ok(None) };
         let Some((row, slot, place)) = waiting.take() else { return Ok(None) };
         if let Some(registered) = engine.in_flight().register(&row.request_id, &row.run_id, now) {
             crate::metrics::handed_out(now.since(row.queued_at));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Usage};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Standing, Usage};
 use servo_canon::Digest;
 use servo_entrypoint::{CompiledEntrypoint, errors};
 use servo_machine::{Answer, Command, ExecutionCommand, Used};
@@ -264,7 +264,7 @@ impl Invocation {
         }
     }
 
-    /// Calls the handler. `None` when the execution has ended under it.
+    /// Calls the handler. `None` when the execution has ended under it, or is another node's.
     async fn call(&self, request_id: &str, prepared: Prepared) -> Option<(Answer, Used)> {
         let Prepared { payload, function, version, digest, durable, entrypoint, timeout, .. } = prepared;
         let Prepared { tenant_id, client_context, subject, trace, .. } = prepared;
@@ -286,6 +286,7 @@ impl Invocation {
         };
         // Code may wait as long for a process before its time begins.
         let patience = if matches!(spec.reach, Reach::Code(_)) { timeout * 2 + CODE_PATIENCE } else { timeout };
+        let right = self.authority.right(self.engine(), self.fence);
         let call = Box::new(HandlerCall {
             tenant: tenant.clone(),
             subject,
@@ -301,18 +302,23 @@ impl Invocation {
             trace,
             run_id: self.row.run_id.clone(),
             is_awaited: self.is_awaited,
+            right: right.clone(),
         });
         let keeps_time = self.handlers.keeps_time(&call.spec.reach);
-        let work = AssertUnwindSafe(self.handlers.call(call)).catch_unwind();
+        let work = async { if right.holds().await { Some(self.handlers.call(call).await) } else { None } };
+        let work = AssertUnwindSafe(work).catch_unwind();
         tokio::select! {
             biased;
             () = self.registered.cancel.notified() => None,
             answer = work => Some(match answer {
-                Ok(Ok(reply)) => {
+                // Another node has the work by now, and calls the handler again.
+                Ok(None) => return None,
+                Ok(Some(Err(_))) if right.standing() == Standing::PassedOn => return None,
+                Ok(Some(Ok(reply))) => {
                     let answer = checked(loaded.as_deref(), read_answer(&reply.text, durable));
                     (answer, used(reply.usage))
                 }
-                Ok(Err(failure)) => failed(failure),
+                Ok(Some(Err(failure))) => failed(failure),
                 Err(_) => {
                     let error = ErrorObject::new("Runtime.ExitError", "the handler panicked");
                     (Answer::Crashed(error), Used::default())

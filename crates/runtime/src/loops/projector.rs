@@ -37,7 +37,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let mut log = engine.wake().watch_log();
     let mut projector = Projector::new(engine.clone());
     loop {
-        let page = match authority.fence(engine.now()) {
+        let page = match authority.fence(engine.clock().elapsed()) {
             Some(fence) => projector.read_page(Some(fence)).await.unwrap_or_else(|error| {
                 projector.position = None;
                 tracing::debug!(%error, "projection interrupted");

@@ -27,7 +27,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     // Whether the alert stands. Unknown at first: an earlier process may have raised it.
     let mut held_back = None;
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &never, every).await {
-        if authority.fence(engine.now()).is_none() {
+        if authority.fence(engine.clock().elapsed()).is_none() {
             held_back = None;
             continue;
         }

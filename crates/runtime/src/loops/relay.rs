@@ -30,7 +30,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority, bus: Arc<dyn Bus>)
     let mut relay = Relay::new(engine.clone(), bus);
     loop {
         let mut wait = engine.config().poll();
-        match authority.fence(engine.now()) {
+        match authority.fence(engine.clock().elapsed()) {
             Some(fence) => match relay.publish_all(Some(fence)).await {
                 Ok(Progress::UpToDate) => {}
                 Ok(Progress::Waiting(pause)) => wait = pause,

@@ -18,7 +18,7 @@ const BATCH: u32 = 500;
 pub(crate) async fn run(engine: Engine, authority: Authority) {
     let slow = engine.config().poll() * 5;
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &engine.wake().replay, slow).await {
-        while let Some(fence) = authority.fence(engine.now()) {
+        while let Some(fence) = authority.fence(engine.clock().elapsed()) {
             match step(&engine, Some(fence)).await {
                 Ok(true) => {}
                 Ok(false) => break,

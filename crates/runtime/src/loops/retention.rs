@@ -17,7 +17,7 @@ pub(crate) async fn run(engine: Engine, authority: Authority) {
     let every = Duration::from_millis(engine.config().retention.every_ms.max(1));
     let never = Notify::new();
     while super::pause(engine.clock().as_ref(), engine.shutdown(), &never, every).await {
-        if authority.fence(engine.now()).is_some()
+        if authority.fence(engine.clock().elapsed()).is_some()
             && let Err(error) = sweep(&engine).await
         {
             tracing::warn!(%error, "retention could not remove finished runs");

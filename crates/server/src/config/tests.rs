@@ -63,6 +63,8 @@ fn errors_name_the_key_and_what_is_allowed() {
         ("[runtime.dispatch.default]\nweight = 0", &[], "runtime.dispatch.default.weight: is 1 to 100"),
         ("[runtime.dispatch.tenants.acme]\nin_flight_max = 0", &[], "runtime.dispatch.tenants.acme.in_flight_max"),
         ("[server]\nbind = \"localhost\"", &[], "server.bind"),
+        ("[runtime.authority]\nlease_ms = 0", &[], "runtime.authority.lease_ms: is 100 to 86400000"),
+        ("[runtime.dispatch]\nqueue_lease_ms = 1", &[], "runtime.dispatch.queue_lease_ms: is 100 to"),
         ("[server]\nrequests_max = 0", &[], "server.requests_max: is 1 to"),
         ("[server.tls]\ncert = \"a\"", &[], "key"),
         ("[store]\nkind = \"mysql\"", &[], "sqlite"),

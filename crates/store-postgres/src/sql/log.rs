@@ -9,7 +9,7 @@ use servo_model::limits::INLINE_PAYLOAD_BYTES_MAX;
 use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::checksum::{Content, snapshot_checksum, unplaced};
 use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot, Unreadable};
-use servo_store::{Append, Appended, Error, LogStore, Position, Result, Scope, StoredEvent};
+use servo_store::{Append, Appended, AuthorityChange, Error, LogStore, Position, Result, Scope, StoredEvent};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
@@ -259,7 +259,12 @@ impl LogStore for PostgresStore {
     async fn append(&self, mut append: Append) -> Result<Appended> {
         append.check(&self.core.limits)?;
         append.fence = self.core.enforced(append.fence);
-        self.batcher.append(append).await
+        let resigns = matches!(append.authority, Some(AuthorityChange::Resign { .. }));
+        let appended = self.batcher.append(append).await?;
+        if resigns {
+            self.hints.tell_freed(&self.core).await;
+        }
+        Ok(appended)
     }
 
     async fn read_run(&self, scope: &Scope, run_id: &RunId, after: u64, limit: u32) -> Result<RunPage> {
