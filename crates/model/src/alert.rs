@@ -58,6 +58,8 @@ alert_codes! {
     WriteBudgetExceeded = "WRITE_BUDGET_EXCEEDED", P2;
     /// A long transaction holds back readers of the Postgres log.
     LogReadersHeldBack = "LOG_READERS_HELD_BACK", P2;
+    /// The store's clock was set by more than a little while the server ran.
+    ClockJump = "CLOCK_JUMP", P2;
     /// A run has used a fifth of the events that it may have.
     RunEventsHigh = "RUN_EVENTS_HIGH", P3;
 }

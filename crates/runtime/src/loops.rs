@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod authority;
+pub(crate) mod clock;
 pub(crate) mod compensation;
 pub(crate) mod concurrency;
 pub(crate) mod descendants;

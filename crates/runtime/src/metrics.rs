@@ -42,6 +42,12 @@ pub(crate) fn alert(code: AlertCode) {
     metrics::counter!("servo_alerts_total", "code" => code.as_str()).increment(1);
 }
 
+/// The store's clock was set, forwards or backwards.
+pub(crate) fn clock_step(step_ms: i64) {
+    let direction = if step_ms > 0 { "forwards" } else { "backwards" };
+    metrics::counter!("servo_clock_steps_total", "direction" => direction).increment(1);
+}
+
 pub(crate) fn publication(result: &'static str, count: u64) {
     metrics::counter!("servo_publications_total", "result" => result).increment(count);
 }

@@ -19,7 +19,9 @@ use crate::executions::Executions;
 use crate::ids::Ids;
 use crate::loops::authority::Authority;
 use crate::loops::concurrency::Concurrency;
-use crate::loops::{authority, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers};
+use crate::loops::{
+    authority, clock, dispatcher, projector, queue, readers, relay, replay, retention, supervise, timers,
+};
 use crate::shutdown::Shutdown;
 use crate::spans::SpanSink;
 use crate::tasks::Tasks;
@@ -110,6 +112,7 @@ impl Runtime {
         loops.spawn("replay", replay::run(engine.clone(), authority.clone()));
         loops.spawn("retention", retention::run(engine.clone(), authority.clone()));
         loops.spawn("readers", readers::run(engine.clone(), authority.clone()));
+        loops.spawn("clock", clock::run(engine.clone()));
         loops.spawn("supervisor", supervise::run(engine.clone(), authority.clone()));
     }
 

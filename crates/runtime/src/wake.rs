@@ -19,6 +19,8 @@ pub struct Wake {
     timers_set: AtomicI64,
     pub authority: Notify,
     pub replay: Notify,
+    /// The store's clock was set.
+    pub clock: Notify,
     /// Counts appends seen by this node; projector, relay and live readers wait on it.
     log: watch::Sender<u64>,
 }
@@ -33,6 +35,7 @@ impl Default for Wake {
             timers_set: AtomicI64::new(i64::MAX),
             authority: Notify::new(),
             replay: Notify::new(),
+            clock: Notify::new(),
             log: watch::channel(0).0,
         }
     }

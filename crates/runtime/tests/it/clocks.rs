@@ -1,9 +1,14 @@
 //! Wall clocks that are wrong or are set while the system works: only the store's clock counts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunStatus};
+use servo_runtime::Clock as _;
+use servo_sim::SimClock;
+use servo_store::mem::MemStore;
 
 use crate::world::World;
 
@@ -71,6 +76,78 @@ fn a_clock_that_is_set_fires_nothing_early_and_loses_no_authority() {
         world.wait_status(&node, &run_id, RunStatus::Completed);
         let waited = waited(&world, &run_id);
         assert!(waited >= Duration::from_secs(20) && waited < Duration::from_secs(22), "{skew}: {waited:?}");
+    }
+}
+
+/// A store whose own clock can be set.
+fn settable(seed: u64) -> (World, SimClock) {
+    let mut clock = None;
+    let world = World::with(seed, |cluster| {
+        let own = cluster.sim.clock().skewed(0);
+        let time = own.clone();
+        let limits = cluster.config.limits.clone();
+        cluster.memory = MemStore::new(Arc::new(move || time.now()), limits, [7; 32]).shared();
+        clock = Some(own);
+    });
+    (world, clock.expect("it was made"))
+}
+
+/// R16: what cannot be kept is told: a wait is a point in the store's time. Nothing else breaks: the authority is held again at
+/// once, and new work is done.
+#[test]
+fn a_step_of_the_stores_own_clock_is_told_and_nothing_breaks() {
+    for step in SKEWS.into_iter().filter(|step| step.abs() > 3 * SECOND) {
+        let (world, clock) = settable(4);
+        let node = world.leader();
+        world.pass(Duration::from_secs(3));
+        assert!(world.alert(AlertCode::ClockJump).is_none());
+        clock.set_skew(step);
+        world.pass(Duration::from_secs(2));
+        assert!(world.leads(&node), "{step}: the authority is this node's again");
+        let alert = world.alert(AlertCode::ClockJump).unwrap_or_else(|| panic!("{step} was not told"));
+        let direction = if step > 0 { "forwards" } else { "backwards" };
+        let told: i64 = alert.message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        assert!(alert.message.contains(direction), "{step}: {}", alert.message);
+        assert!((told - step.abs()).abs() < 100, "{step}: {}", alert.message);
+        let run_id =
+            world.run(&node, json!([{"stepId": "a", "with": {"sleepMs": 500}}, {"stepId": "b", "dependsOn": ["a"]}]));
+        let snapshot = world.wait_status(&node, &run_id, RunStatus::Completed);
+        let total = Duration::from_millis(snapshot.total_duration_ms.unwrap());
+        assert!(total < Duration::from_secs(3), "{step}: {total:?}");
+    }
+}
+
+/// A clock that is slewed, or off by less than the lease, is nobody's concern.
+#[test]
+fn a_small_step_is_not_told() {
+    let (world, clock) = settable(5);
+    let node = world.leader();
+    for step in [SECOND, -SECOND, 2 * SECOND, 0] {
+        clock.set_skew(step);
+        world.pass(Duration::from_secs(3));
+    }
+    assert!(world.alert(AlertCode::ClockJump).is_none());
+    assert!(world.leads(&node));
+}
+
+/// As the documents say: a step forwards ends what waits as much earlier, one backwards as much later, and the run goes on.
+#[test]
+fn a_wait_follows_the_stores_clock() {
+    for (step, at_least, at_most) in
+        [(HOUR, 3, 6), (-HOUR, 3_620, 3_623), (10 * SECOND, 10, 12), (-10 * SECOND, 30, 32)]
+    {
+        let (world, clock) = settable(6);
+        let node = world.leader();
+        let began = world.now();
+        let step_a =
+            json!({"stepId": "a", "with": {"failAttempts": 1}, "retry": {"maxAttempts": 2, "delayMs": 20_000}});
+        let run_id = world.run(&node, json!([step_a]));
+        world.pass(Duration::from_secs(3));
+        clock.set_skew(step);
+        world.wait_status(&node, &run_id, RunStatus::Completed);
+        let waited = world.now().since(began);
+        let expected = Duration::from_secs(at_least)..Duration::from_secs(at_most);
+        assert!(expected.contains(&waited), "{step}: {waited:?}");
     }
 }
 
