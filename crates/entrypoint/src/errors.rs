@@ -77,6 +77,20 @@ pub fn with_wait(mut failure: Failure, seconds: u64) -> Failure {
     failure
 }
 
+/// Nothing is wrong with the request, and the service does not take it now: an internal error that says when to come back.
+pub fn unavailable(message: impl Into<String>) -> Failure {
+    with_wait(internal(message), 1)
+}
+
+/// The status of the answer that tells of a failure.
+pub fn status_of(failure: &Failure) -> u16 {
+    match find(&failure.error_type_id) {
+        Some(kind) if kind.id == INTERNAL && wait_of(failure).is_some() => 503,
+        Some(kind) => kind.status,
+        None => 500,
+    }
+}
+
 /// When to come back, if the failure says so.
 pub fn wait_of(failure: &Failure) -> Option<u64> {
     failure.details.get(RETRY_AFTER)?.as_u64()
@@ -102,6 +116,7 @@ mod tests {
         assert_eq!(of(FORBIDDEN).0, 403);
         assert_eq!(of(BAD_REQUEST).0, 400);
         assert_eq!(of(INTERNAL).0, 500);
+        assert_eq!((status_of(&internal("x")), status_of(&unavailable("x"))), (500, 503));
         assert_eq!(of(TIMEOUT).1, C::Timeout);
         assert_eq!(of(RESOURCE_LIMIT).1, C::ResourceLimit);
         assert_eq!(of(CANCELED).1, C::Canceled);

@@ -92,7 +92,8 @@ impl From<Error> for Refused {
             // What went wrong inside is for the log, not for the caller.
             other => {
                 tracing::warn!(error = %other, "a call of the durable API failed");
-                Self::new(ErrorName::Service, "the service could not do this now; try again")
+                let name = if other.is_for_now() { ErrorName::Unavailable } else { ErrorName::Service };
+                Self::new(name, "the service could not do this now; try again")
             }
         }
     }

@@ -165,6 +165,12 @@ fn internal(error: &dyn std::fmt::Display) -> RuntimeErrorPayload {
     errors::internal("the service could not do this now; try again")
 }
 
+/// The same where another try in a moment may go well.
+fn unavailable(error: &dyn std::fmt::Display) -> RuntimeErrorPayload {
+    tracing::warn!(%error, "a call of the serverless runtime came at a bad time");
+    errors::unavailable("the service could not do this now; try again")
+}
+
 fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
     match error {
         servo_store::Error::Limit { what, limit } => {
@@ -172,7 +178,10 @@ fn store_error(error: servo_store::Error) -> RuntimeErrorPayload {
         }
         // What is stored and asked for comes from callers.
         servo_store::Error::Invalid { reason, .. } => errors::bad_request(reason),
-        other => internal(&other),
+        other => {
+            let error = Error::Store(other);
+            if error.is_for_now() { unavailable(&error) } else { internal(&error) }
+        }
     }
 }
 
@@ -195,6 +204,7 @@ fn engine_error(error: Error) -> RuntimeErrorPayload {
         // What the engine writes is its own.
         Error::Store(error @ servo_store::Error::Invalid { .. }) => internal(&error),
         Error::Store(error) => store_error(error),
+        other if other.is_for_now() => unavailable(&other),
         other => internal(&other),
     }
 }
@@ -205,6 +215,7 @@ pub(crate) fn failure_of(refused: Refused) -> RuntimeErrorPayload {
         404 => errors::not_found(refused.message),
         409 => errors::conflict(refused.message),
         429 => errors::quota_exceeded(refused.message),
+        503 => errors::unavailable(refused.message),
         500.. => errors::internal(refused.message),
         _ => errors::bad_request(refused.message),
     }

@@ -35,7 +35,7 @@ struct Refusal {
 
 impl From<RuntimeErrorPayload> for Refusal {
     fn from(failure: RuntimeErrorPayload) -> Self {
-        let status = errors::find(&failure.error_type_id).map_or(500, |kind| kind.status);
+        let status = errors::status_of(&failure);
         Self { failure, status }
     }
 }

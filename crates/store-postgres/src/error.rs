@@ -114,7 +114,7 @@ impl Failure {
             return unavailable(&format!("the database closes the connection (sqlstate {code})"), in_commit);
         }
         let later = [SqlState::LOCK_NOT_AVAILABLE, SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::OUT_OF_MEMORY];
-        if later.contains(state) || self.is_contention() || self.is_shortage() {
+        if later.contains(state) || self.is_contention() || self.is_shortage() || is_undone(state) {
             return unavailable(&format!("the database cannot do this now (sqlstate {code})"), false);
         }
         // Row security: for this tenant there is no such row.
@@ -135,11 +135,17 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// Classes 08 and 57P: the connection is broken, or the server is going down or ends the session. 25P03: it ends a session
-/// that left its transaction alone.
+/// Classes 08 and 57P: the connection is broken, or the server is going down or ends the session. 25P03 and 25P04: it ends a
+/// session that left its transaction alone, or whose transaction lasts too long.
 fn ends_session(state: &SqlState) -> bool {
     let code = state.code();
-    code.starts_with("08") || code.starts_with("57P") || code == "25P03"
+    code.starts_with("08") || code.starts_with("57P") || code == "25P03" || code == "25P04"
+}
+
+/// Classes 40 and 58: the transaction was undone for reasons of the server's, or its machine failed it.
+fn is_undone(state: &SqlState) -> bool {
+    let code = state.code();
+    code.starts_with("40") || code.starts_with("58")
 }
 
 /// The server's answer came and this side could not make sense of it.

@@ -39,6 +39,12 @@ impl From<servo_store::Error> for Error {
 }
 
 impl Error {
+    /// Whether nothing is wrong with the call and it may go well in a moment: the database is away or full, other nodes were
+    /// faster too often, or this node stops and others do not. Every API says so by a status of its own, and when to come back.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self.code().status, 503 | 507)
+    }
+
     pub fn code(&self) -> Code {
         use servo_store::Error as S;
         match self {

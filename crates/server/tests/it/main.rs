@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
 mod audit;
+mod away;
 mod backend;
 mod bad_input;
 mod channel;

@@ -184,6 +184,43 @@ fn contention_is_tried_again_here() {
     });
 }
 
+/// The words of a database that is away, restarts, recovers, was replaced by a standby or has too many callers.
+const AWAY: [&str; 16] = [
+    "08006", "08003", "08P01", "25006", "25P04", "40000", "40003", "53000", "53200", "53300", "55P03", "57014",
+    "57P01", "57P02", "57P03", "58030",
+];
+
+#[test]
+fn a_database_that_is_away_is_unavailable_in_all_its_words() {
+    run(async {
+        for state in AWAY {
+            let (store, owner, _) = prepared().await;
+            failing_inserts(&owner, state, 1_000).await;
+            let error = store.append(one_more(1)).await.unwrap_err();
+            assert!(matches!(error, Error::Unavailable { .. }), "{state}: {error:?}");
+            assert!(!format!("{error:?}").contains("secret"), "{state}");
+        }
+    });
+}
+
+/// What is left of a cluster after a failover may be a standby: it takes no writes, and is no damaged store.
+#[test]
+fn a_database_that_only_reads_is_unavailable() {
+    run(async {
+        let (store, owner, url) = prepared().await;
+        let database = url.rsplit_once('/').unwrap().1;
+        let sql = format!("ALTER DATABASE {database} SET default_transaction_read_only = on");
+        owner.batch_execute(&sql).await.unwrap();
+        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        owner.batch_execute(others).await.unwrap();
+        for _ in 0..4 {
+            let error = store.append(one_more(1)).await.unwrap_err();
+            assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+        }
+    });
+}
+
 #[test]
 fn endless_contention_is_unavailable() {
     run(async {

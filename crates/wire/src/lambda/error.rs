@@ -15,6 +15,8 @@ pub enum ErrorName {
     UnsupportedMediaType,
     TooManyRequests,
     Service,
+    /// The same towards callers, who may try again: the service is short of something, or its database is away.
+    Unavailable,
     AccessDenied,
     UnrecognizedClient,
     UnknownOperation,
@@ -33,7 +35,7 @@ impl ErrorName {
             ErrorName::RequestTooLarge => "RequestTooLargeException",
             ErrorName::UnsupportedMediaType => "UnsupportedMediaTypeException",
             ErrorName::TooManyRequests => "TooManyRequestsException",
-            ErrorName::Service => "ServiceException",
+            ErrorName::Service | ErrorName::Unavailable => "ServiceException",
             ErrorName::AccessDenied => "AccessDeniedException",
             ErrorName::UnrecognizedClient => "UnrecognizedClientException",
             ErrorName::UnknownOperation => "UnknownOperationException",
@@ -52,6 +54,7 @@ impl ErrorName {
             ErrorName::UnsupportedMediaType => 415,
             ErrorName::TooManyRequests => 429,
             ErrorName::Service => 500,
+            ErrorName::Unavailable => 503,
         }
     }
 }

@@ -40,6 +40,7 @@ impl From<ApiError> for LambdaError {
             404 => ErrorName::ResourceNotFound,
             413 => ErrorName::RequestTooLarge,
             429 => ErrorName::TooManyRequests,
+            503 | 507 => ErrorName::Unavailable,
             500.. => ErrorName::Service,
             _ => ErrorName::InvalidRequestContent,
         };
@@ -54,7 +55,7 @@ impl IntoResponse for LambdaError {
         let status = StatusCode::from_u16(name.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(ErrorBody::new(name, &message))).into_response();
         response.headers_mut().insert(ERROR_TYPE, HeaderValue::from_static(name.as_str()));
-        if name == ErrorName::TooManyRequests {
+        if matches!(name, ErrorName::TooManyRequests | ErrorName::Unavailable) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response

@@ -45,7 +45,7 @@ impl IntoResponse for Refused {
         match self {
             Refused::Api(error) => error.into_response(),
             Refused::Failure(failure) => {
-                let status = errors::find(&failure.error_type_id).map_or(500, |kind| kind.status);
+                let status = errors::status_of(&failure);
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 let mut response = status.into_response();
                 response.extensions_mut().insert(*failure);
