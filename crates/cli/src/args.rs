@@ -72,9 +72,13 @@ pub struct Global {
     /// The server to talk to [env: SERVO_SERVER] [default: the profile's, or http://127.0.0.1:8700]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// The key to present to the server [env: SERVO_TOKEN]
+    /// The key to present to the server; others on this machine see it in the list of processes, and --token-file keeps it from
+    /// them [env: SERVO_TOKEN]
     #[arg(long, global = true, value_name = "KEY", allow_hyphen_values = true)]
     pub token: Option<String>,
+    /// A file whose first line is the key, or - for stdin [env: SERVO_TOKEN_FILE]
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "token", allow_hyphen_values = true)]
+    pub token_file: Option<PathBuf>,
     /// Certificates (PEM) to trust beside those of the system [env: SERVO_CA_FILE]
     #[arg(long, global = true, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,

@@ -2,11 +2,13 @@
 //! setting knows where it came from, because that is the first question when the wrong server answers.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
 use crate::args::{DEFAULT_SERVER, Global};
 use crate::failure::Failure;
+use crate::input;
 use crate::profiles::{self, Profiles};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,12 +54,12 @@ impl Settings {
     pub(crate) fn of(global: &Global) -> Result<Self, Failure> {
         let file = profiles::path(variable);
         let known = file.as_deref().map(Profiles::read).transpose()?.unwrap_or_default();
-        Self::resolve(global, variable, &known, file.as_deref())
+        Self::resolve(global, (variable, first_line), &known, file.as_deref())
     }
 
     fn resolve(
         global: &Global,
-        variable: impl Fn(&str) -> Option<String>,
+        (variable, key_in): (impl Fn(&str) -> Option<String>, impl Fn(&Path) -> Result<String, Failure>),
         known: &Profiles,
         file: Option<&Path>,
     ) -> Result<Self, Failure> {
@@ -78,8 +80,19 @@ impl Settings {
             .unwrap_or_else(|| Setting { value: DEFAULT_SERVER.to_owned(), from: Origin::Default });
         // A profile's key is for its own server: another one that is named for once must not get to see it.
         let fitting = chosen.filter(|chosen| chosen.server.trim_end_matches('/') == server.value.trim_end_matches('/'));
-        let token = said(global.token.as_ref(), ("--token", "SERVO_TOKEN"))
-            .or_else(|| Some(Setting { value: fitting?.token.clone()?, from: of_profile() }));
+        let key_file = global.token_file.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let of_file =
+            |said: Setting<String>| key_in(said.value.as_ref()).map(|value| Setting { value, from: said.from });
+        let flag = |text: &String, name| Setting { value: text.clone(), from: Origin::Flag(name) };
+        let given = match (global.token.as_ref().filter(|text| !text.is_empty()), &key_file) {
+            (Some(key), _) => Some(flag(key, "--token")),
+            (None, Some(file)) => Some(of_file(flag(file, "--token-file"))?),
+            (None, None) => match said(None, ("--token", "SERVO_TOKEN")) {
+                Some(key) => Some(key),
+                None => said(None, ("--token-file", "SERVO_TOKEN_FILE")).map(of_file).transpose()?,
+            },
+        };
+        let token = given.or_else(|| Some(Setting { value: fitting?.token.clone()?, from: of_profile() }));
         let ca_flag = global.ca_file.as_ref().map(|path| path.to_string_lossy().into_owned());
         let ca_file = said(ca_flag.as_ref(), ("--ca-file", "SERVO_CA_FILE"))
             .map(|setting| Setting { value: PathBuf::from(setting.value), from: setting.from })
@@ -103,6 +116,22 @@ impl Settings {
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings").field("server", &self.server).field("profile", &self.profile).finish_non_exhaustive()
+    }
+}
+
+/// The key in a file, or on stdin, which is read once however often it is asked for.
+fn first_line(path: &Path) -> Result<String, Failure> {
+    static STDIN: OnceLock<String> = OnceLock::new();
+    let text = match STDIN.get().filter(|_| path == Path::new("-")) {
+        Some(text) => text.clone(),
+        None => {
+            let text = input::read(path)?;
+            if path == Path::new("-") { STDIN.get_or_init(|| text).clone() } else { text }
+        }
+    };
+    match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(key) => Ok(key.to_owned()),
+        None => Err(Failure::usage(format!("--token-file {}: its first line has no key", path.display()))),
     }
 }
 
@@ -137,7 +166,11 @@ mod tests {
         let global = Cli::try_parse_from(line).unwrap().global;
         let variable =
             |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        Settings::resolve(&global, variable, &known, Some(Path::new("/f")))
+        let key_in = |path: &Path| match path.to_str() {
+            Some("/missing") => Err(Failure::usage("/missing: not there")),
+            name => Ok(format!("key in {}", name.unwrap_or_default())),
+        };
+        Settings::resolve(&global, (variable, key_in), &known, Some(Path::new("/f")))
     }
 
     fn server(settings: &Settings) -> (&str, String) {
@@ -173,6 +206,23 @@ mod tests {
         let found = resolved(&["--server", "http://f", "--token", "key-f"], &both, Some("a")).unwrap();
         assert_eq!(server(&found), ("http://f", "--server".to_owned()));
         assert_eq!(found.token.unwrap().from, Origin::Flag("--token"));
+    }
+
+    /// A key in a file shows in no list of processes.
+    #[test]
+    fn a_key_may_come_from_a_file() {
+        let token = |line: &[&str], variables: &[(&str, &str)]| {
+            let token = resolved(line, variables, Some("a")).unwrap().token.unwrap();
+            (token.value, token.from.to_string())
+        };
+        let told = |value: &str, from: &str| (value.to_owned(), from.to_owned());
+        let both = [("SERVO_TOKEN", "key-v"), ("SERVO_TOKEN_FILE", "/v")];
+        assert_eq!(token(&["--token-file", "/t"], &both), told("key in /t", "--token-file"));
+        assert_eq!(token(&["--token-file", "-"], &[]), told("key in -", "--token-file"));
+        assert_eq!(token(&[], &both), told("key-v", "SERVO_TOKEN"));
+        assert_eq!(token(&[], &both[1..]), told("key in /v", "SERVO_TOKEN_FILE"));
+        assert!(resolved(&["--token-file", "/missing"], &both, None).is_err(), "another key would be a surprise");
+        assert!(Cli::try_parse_from(["servo", "whoami", "--token", "k", "--token-file", "/t"]).is_err());
     }
 
     /// A key goes to the server it was stored for, and to no other.
