@@ -16,6 +16,7 @@ mod log;
 mod ready;
 mod sabotage;
 mod sample;
+mod signals;
 mod start;
 mod stores;
 mod telemetry;
@@ -46,7 +47,13 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime.block_on(run(cli, flags, &out)),
         Err(error) => Err(Failure::new(exit::ERROR, format!("the async runtime does not start: {error}"))),
     };
-    ExitCode::from(result.unwrap_or_else(|failure| out.failure(&failure)))
+    let code = result.unwrap_or_else(|failure| {
+        // Where the log goes to stderr: behind the lines that say why, and waiting for nobody.
+        let is_said = log::is_on_stderr() && log::say(&out.failure_text(&failure));
+        if is_said { failure.exit } else { out.failure(&failure) }
+    });
+    log::finish();
+    ExitCode::from(code)
 }
 
 /// As many as there are processors. Two even with one, so that a long answer does not hold up the short ones; and not more

@@ -1,6 +1,5 @@
 //! Starting a server: store, bus, runtime, listener, ready — and stopping in the opposite order.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,6 @@ use servo_server::auth::Auth;
 use servo_server::config::{BusConfig, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::background::Background;
 use crate::code::{self, AllHandlers};
@@ -26,6 +24,7 @@ use crate::dev::printer::Held;
 use crate::dev_key::DevKey;
 use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
+use crate::signals::Signals;
 use crate::stores::Opened;
 use crate::{config, log, sabotage, stores, telemetry};
 
@@ -77,7 +76,7 @@ pub(crate) async fn run(
 ) -> Result<u8, Failure> {
     let Start { config, announcement, clock, people, dev } = start;
     let watched = people.is_some();
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new(dev)?;
     let listener = bind(config.server.bind).await?;
     let tls = load_tls(&config)?;
     let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
@@ -149,8 +148,8 @@ pub(crate) async fn run(
 
 fn tell(watched: bool, what: &str) {
     if watched {
-        // Nobody is there to be told when this fails.
-        let _ = writeln!(std::io::stderr().lock(), "{what}");
+        // `servo dev` has a log before it has a server.
+        log::say(what);
     } else {
         tracing::info!("{what}");
     }
@@ -218,25 +217,4 @@ fn adapters(config: &EnginesConfig) -> Vec<Arc<dyn Adapter>> {
         adapters.push(Arc::new(Mock));
     }
     adapters
-}
-
-/// The signals that end a server.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(exit::ERROR, format!("signals: {error}")));
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    /// The exit code that the next signal asks for.
-    async fn first(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.interrupt.recv() => exit::INTERRUPTED,
-            _ = self.terminate.recv() => exit::OK,
-        }
-    }
 }

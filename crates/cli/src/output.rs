@@ -98,14 +98,18 @@ impl Out {
 
     /// Reports a failure on stderr and gives back its exit code.
     pub fn failure(&self, failure: &Failure) -> u8 {
-        let text = match self.format {
+        let _ = io::stderr().lock().write_all(self.failure_text(failure).as_bytes());
+        failure.exit
+    }
+
+    /// What is said about a failure.
+    pub fn failure_text(&self, failure: &Failure) -> String {
+        match self.format {
             _ if failure.is_silent() => String::new(),
             Format::Json => json::indent(&failure.document()) + "\n",
             Format::Jsonl => json::compact(&failure.document()) + "\n",
             Format::Table | Format::Ids => failure.text(Paint::new(self.stderr_color)),
-        };
-        let _ = io::stderr().lock().write_all(text.as_bytes());
-        failure.exit
+        }
     }
 }
 

@@ -261,6 +261,9 @@ impl Default for FunctionsConfig {
         }
     }
 }
+    /// Where lines go in place of stderr. SIGHUP opens it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -75,6 +75,7 @@ fn describe() {
     describe_histogram!("servo_http_request_duration_seconds", "time until the answer's head was ready, by route");
     describe_gauge!("servo_http_requests_in_flight", "requests under way");
     describe_gauge!("servo_http_streams_open", "open event streams");
+    describe_counter!("servo_log_lines_dropped_total", "lines of the log that could not be written in time");
     describe_counter!("servo_spans_exported_total", "spans that a collector has taken");
     describe_counter!("servo_spans_dropped_total", "spans that were not exported, by reason");
     describe_gauge!("servo_dispatches", "dispatches by state; the notified ones are steps in flight");

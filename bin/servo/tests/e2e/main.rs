@@ -13,6 +13,7 @@ mod dev;
 mod docs;
 mod doctor;
 mod entrypoints;
+mod log;
 mod operate;
 mod peers;
 mod readers;

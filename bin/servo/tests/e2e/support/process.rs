@@ -124,6 +124,20 @@ impl Servo {
         Self::spawn(command, variables)
     }
 
+    /// Any command that says with a line of JSON on stdout where it answers; its stderr is what the test makes of it.
+    pub(crate) fn with_stderr(mut command: Command, stderr: impl Into<Stdio>) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program is there");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("stdout is piped")).read_line(&mut line).expect("its stdout");
+        let document: Value = serde_json::from_str(&line).unwrap_or_else(|error| {
+            let _ = child.kill();
+            panic!("not ready: {line:?} {error} {:?}", child.wait())
+        });
+        let url = document["api"].as_str().expect("an address").to_owned();
+        Self { child, url }
+    }
+
     /// Starts it and waits for its ready line, or says what it printed instead.
     fn spawn(command: Command, variables: &[(&str, &str)]) -> Result<Self, String> {
         // Its log goes nowhere; a full pipe must not stop it.
