@@ -6,6 +6,7 @@ use servo_cli::args::ConfigArgs;
 use servo_cli::view::{GoodConfig, PrintedConfig};
 use servo_cli::{Failure, Out, exit};
 use servo_server::Config;
+use servo_server::config::StoreConfig;
 
 /// The configuration that a file and the environment give together.
 pub(crate) fn load(path: Option<&Path>) -> Result<Config, Failure> {
@@ -22,7 +23,12 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config, Failure> {
 }
 
 pub(crate) fn check(args: &ConfigArgs, out: &Out) -> Result<u8, Failure> {
-    load(args.config.as_deref())?;
+    let config = load(args.config.as_deref())?;
+    if let StoreConfig::Postgres { url } = &config.store
+        && let Some(words) = servo_store_postgres::exposure(url)
+    {
+        out.note(&format!("warning: store.url: {words}; say sslmode=verify-full"));
+    }
     let file = args.config.as_ref().map(|path| path.display().to_string());
     out.print(&GoodConfig { file, good: true })?;
     Ok(exit::OK)

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::sabotage;
 
-/// An open store, and hints of what other processes append to it, where there can be others.
+/// An open store, and hints of what other processes do to it, where there can be others.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hints: Option<Hints>,
@@ -37,6 +37,9 @@ pub(crate) async fn open(config: &StoreConfig, limits: &Limits, clock: &Arc<dyn 
             Ok(Opened { store: Arc::new(sqlite(path, limits, time)?), hints: None })
         }
         StoreConfig::Postgres { url } => {
+            if let Some(words) = servo_store_postgres::exposure(url) {
+                tracing::warn!("{words}: say sslmode=verify-full in [store] url");
+            }
             let mut config = servo_store_postgres::Config::new(url);
             config.limits = limits.clone();
             config.sabotage = sabotage::variant();

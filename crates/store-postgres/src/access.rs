@@ -79,6 +79,30 @@ impl Access {
     }
 }
 
+/// What is to be said of a URL over which a password and every tenant's data may be read, or somebody else may answer. `None` where
+/// the certificate is verified, or the database is on this machine.
+pub fn exposure(url: &str) -> Option<&'static str> {
+    let access = Access::new(&Config::new(url)).ok()?;
+    let is_here = |host: &Host| match host {
+        Host::Tcp(name) => {
+            let address = name.parse::<std::net::IpAddr>();
+            address.map_or(name.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    };
+    let hosts = access.driver.get_hosts();
+    if access.tls.verifies() || (!hosts.is_empty() && hosts.iter().all(is_here)) {
+        return None;
+    }
+    Some(match access.mode() {
+        Mode::Disable => "the connection to the database is not encrypted",
+        Mode::Prefer => {
+            "the database's password and data may go unencrypted, and nothing says that it is this database"
+        }
+        _ => "the connection to the database is encrypted, but nothing says that it is this database",
+    })
+}
+
 /// A socket in the file system needs no encryption, and no server offers it there.
 fn ssl_mode(driver: &tokio_postgres::Config, tls: &Tls) -> SslMode {
     let is_local = |host: &Host| !matches!(host, Host::Tcp(_));
@@ -142,6 +166,23 @@ mod tests {
     fn what_we_do_not_have_is_refused_by_name() {
         let error = split("postgres://u:hunter2@h/d?sslcrl=/x").unwrap_err().to_string();
         assert!(error.contains("sslcrl") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn a_connection_across_a_network_that_is_not_verified_is_told() {
+        for url in ["postgres://u:p@db/d", "postgres://u:p@10.0.0.1/d?sslmode=require", "host=db sslmode=disable"] {
+            let told = exposure(url).unwrap_or_else(|| panic!("{url}"));
+            assert!(told.contains("database"), "{told}");
+        }
+        for url in [
+            "postgres://u:p@localhost/d",
+            "postgres://u:p@127.0.0.1:5433/d?sslmode=disable",
+            "postgres://u:p@[::1]/d",
+            "postgres://u@%2Fvar%2Frun/d",
+            "no url",
+        ] {
+            assert_eq!(exposure(url), None, "{url}");
+        }
     }
 
     #[test]

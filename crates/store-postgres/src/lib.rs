@@ -31,6 +31,7 @@ mod store;
 mod tasks;
 mod tls;
 
+pub use access::exposure;
 pub use config::Config;
 #[cfg(feature = "sabotage")]
 pub use crashpoint::CRASH_POINTS;
