@@ -7,14 +7,14 @@ use std::time::Duration;
 use servo_adapter::Adapter;
 use servo_adapter::mock::Mock;
 use servo_adapter_lambda::LambdaHandlers;
-use servo_bus_nats::NatsBus;
+use servo_bus_nats::{Login, NatsBus, TlsFiles};
 use servo_cli::args::ServerArgs;
 use servo_cli::{Failure, exit};
 use servo_entrypoint::RestRuntime;
 use servo_otlp::Otlp;
 use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SpanSink, SystemClock, Tasks, Types};
 use servo_server::auth::Auth;
-use servo_server::config::{BusConfig, Config, EnginesConfig};
+use servo_server::config::{BusAddress, BusConfig, BusLogin, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
 use tokio::net::TcpListener;
 
@@ -205,9 +205,27 @@ fn load_tls(config: &Config) -> Result<Option<Tls>, Failure> {
 }
 
 async fn bus(config: &BusConfig) -> Result<Arc<dyn Bus>, Failure> {
-    let Some(url) = &config.nats_url else { return Ok(Arc::new(InProcessBus::default())) };
-    let bus = NatsBus::connect(servo_bus_nats::Config::new(url)).await;
-    let bus = bus.map_err(|error| Failure::usage(format!("bus.nats_url: {error}")).hint("such as nats://host:4222"))?;
+    let address = config.address().map_err(|error| Failure::usage(error.to_string()))?;
+    let Some(BusAddress { url, login, encrypts, is_local }) = address else {
+        return Ok(Arc::new(InProcessBus::default()));
+    };
+    if login != BusLogin::Nobody && !encrypts && !is_local {
+        tracing::warn!("the bus may be sent its password, or a token, in the clear: say tls:// in bus.nats_url");
+    }
+    let mut bus = servo_bus_nats::Config::new(&url);
+    bus.login = match login {
+        BusLogin::Nobody => Login::Nobody,
+        BusLogin::Password { user, password } => Login::Password { user, password },
+        BusLogin::PasswordFile { user, file } => Login::PasswordFile { user, file },
+        BusLogin::Token(token) => Login::Token(token),
+        BusLogin::TokenFile(file) => Login::TokenFile(file),
+        BusLogin::NkeyFile(file) => Login::NkeyFile(file),
+        BusLogin::CredentialsFile(file) => Login::CredentialsFile(file),
+    };
+    let own = config.cert_file.clone().zip(config.key_file.clone());
+    bus.tls = TlsFiles { is_required: encrypts, ca: config.ca_file.clone(), own };
+    let bus = NatsBus::connect(bus).await;
+    let bus = bus.map_err(|error| Failure::usage(format!("bus: {error}")).hint("such as nats://host:4222"))?;
     Ok(Arc::new(bus))
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Being unable to connect is an ordinary state: the relay waits and the log keeps what is to be published.
 
+mod login;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,10 +13,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use servo_runtime::{Bus, BusError, BusMessage};
 
+pub use login::{Login, TlsFiles, Unusable};
+
 /// Where and how to publish.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// Without credentials, which would not be used.
     pub url: String,
+    pub login: Login,
+    pub tls: TlsFiles,
     /// Made if it is not there.
     pub stream: String,
     pub subject_prefix: String,
@@ -26,6 +33,8 @@ impl Config {
     pub fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
+            login: Login::default(),
+            tls: TlsFiles::default(),
             stream: "SERVO_EVENTS".to_owned(),
             subject_prefix: "servo.events".to_owned(),
             ack_timeout: Duration::from_secs(5),
@@ -46,15 +55,16 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// Starts connecting and returns. A server that is down is found later; a malformed address is an error now.
-    pub async fn connect(config: Config) -> Result<Self, BusError> {
-        let client = async_nats::ConnectOptions::new()
+    /// Starts connecting and returns. A server that is down, or does not let us in, is found later; a malformed address and
+    /// files that cannot be read are errors now.
+    pub async fn connect(config: Config) -> Result<Self, Unusable> {
+        login::check_url(&config.url)?;
+        let options = async_nats::ConnectOptions::new()
             .name("servo")
             .retry_on_initial_connect()
-            .connection_timeout(Duration::from_secs(5))
-            .connect(&config.url)
-            .await
-            .map_err(|error| BusError::Unavailable(error.to_string()))?;
+            .connection_timeout(Duration::from_secs(5));
+        let options = login::tls(login::login(options, &config.login).await?, &config.tls, &config.url).await?;
+        let client = options.connect(&config.url).await.map_err(|error| Unusable(error.to_string()))?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(config.ack_timeout);
         Ok(Self { config, client, context, stream_known: AtomicBool::new(false) })

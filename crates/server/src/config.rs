@@ -1,6 +1,7 @@
 //! The whole configuration of a server: one TOML file, overridden by `SERVO__SECTION__KEY` variables that the caller
 //! passes in. Unknown keys are errors, and every error names its key.
 
+mod bus;
 mod mask;
 mod overlay;
 mod runtime;
@@ -19,13 +20,14 @@ use servo_runtime::config::WEIGHT_MAX;
 
 use crate::auth::{AccessKey, Auth, Key};
 use crate::plan_source::PlanSources;
+pub use bus::{BusAddress, BusConfig, BusLogin};
 pub use telemetry::TelemetryConfig;
 
-/// The port that everything uses unless told otherwise.
-pub const DEFAULT_PORT: u16 = 8700;
 /// Shorter ones end between two renewals; longer ones are no leases.
 const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
 
+/// The port that everything uses unless told otherwise.
+pub const DEFAULT_PORT: u16 = 8700;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -111,14 +113,6 @@ impl Default for StoreConfig {
     fn default() -> Self {
         Self::Sqlite { path: PathBuf::from(".servo") }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BusConfig {
-    /// `nats://host:4222`; absent means that events stay in the process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nats_url: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -261,15 +255,15 @@ impl Default for FunctionsConfig {
         }
     }
 }
-    /// Where lines go in place of stderr. SIGHUP opens it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
     pub format: LogFormat,
     pub level: LogLevel,
+    /// Where lines go in place of stderr. SIGHUP opens it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -382,6 +376,9 @@ impl Config {
             ("runtime.dispatch.in_flight_max", self.runtime.dispatch.in_flight_max),
         ] {
             if !(1..=1_000_000).contains(&limit) {
+                return Err(ConfigError::new(key, "is 1 to 1000000"));
+            }
+        }
         for (key, lease_ms) in [
             ("runtime.authority.lease_ms", self.runtime.authority.lease_ms),
             ("runtime.dispatch.queue_lease_ms", self.runtime.dispatch.queue_lease_ms),
@@ -389,9 +386,6 @@ impl Config {
             if !LEASE_MS.contains(&lease_ms) {
                 let (least, most) = (LEASE_MS.start(), LEASE_MS.end());
                 return Err(ConfigError::new(key, format!("is {least} to {most}")));
-            }
-        }
-                return Err(ConfigError::new(key, "is 1 to 1000000"));
             }
         }
         let named = self.runtime.dispatch.tenants.iter().map(|(tenant, share)| (format!("tenants.{tenant}"), share));
@@ -406,6 +400,7 @@ impl Config {
         }
         self.serverless.check()?;
         runtime::check(&self.runtime)?;
+        self.bus.check()?;
         self.telemetry.check()?;
         self.plan_sources()?;
         Ok(())

@@ -1,6 +1,7 @@
 //! The relay on a real NATS server, which is stopped and started again under it.
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod login;
 mod server;
 mod world;
 

@@ -9,7 +9,10 @@ pub(crate) struct NatsServer {
     child: Child,
     port: u16,
     folder: TempDir,
+    has_streams: bool,
 }
+
+pub(crate) const CONFIGURATION: &str = "server.conf";
 
 #[expect(clippy::disallowed_methods, reason = "the test command says where the server is")]
 fn program() -> String {
@@ -17,9 +20,17 @@ fn program() -> String {
 }
 
 /// Starts a server on this port, or on one that the server picks, and says on which.
-fn spawn(port: Option<u16>, folder: &TempDir) -> (Child, u16) {
-    let mut child = Command::new(program())
-        .args(["-js", "-a", "127.0.0.1", "-p", &port.map_or("-1".to_owned(), |port| port.to_string()), "-sd"])
+fn spawn(port: Option<u16>, folder: &TempDir, has_streams: bool) -> (Child, u16) {
+    let mut command = Command::new(program());
+    if has_streams {
+        command.arg("-js");
+    }
+    let configuration = folder.path().join(CONFIGURATION);
+    if configuration.exists() {
+        command.arg("-c").arg(configuration);
+    }
+    let mut child = command
+        .args(["-a", "127.0.0.1", "-p", &port.map_or("-1".to_owned(), |port| port.to_string()), "-sd"])
         .arg(folder.path())
         .arg("--ports_file_dir")
         .arg(folder.path())
@@ -48,8 +59,13 @@ fn read_port(file: &Path) -> Option<u16> {
 impl NatsServer {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (child, port) = spawn(None, &folder);
-        Self { child, port, folder }
+        Self::begin(folder, true)
+    }
+
+    /// With a configuration of the test's, which lies in the folder.
+    pub(crate) fn begin(folder: TempDir, has_streams: bool) -> Self {
+        let (child, port) = spawn(None, &folder, has_streams);
+        Self { child, port, folder, has_streams }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -62,7 +78,7 @@ impl NatsServer {
     }
 
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(Some(self.port), &self.folder).0;
+        self.child = spawn(Some(self.port), &self.folder, self.has_streams).0;
     }
 }
 

@@ -8,8 +8,12 @@ const PREFIX: &str = "SERVO__";
 
 /// The merged table, not yet checked against the configuration's types.
 pub(super) fn table(text: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Table, ConfigError> {
-    let mut table: Table =
-        text.parse().map_err(|error: toml::de::Error| ConfigError::new("", error.to_string().trim().to_owned()))?;
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+        // Its own words would quote the line, which may hold a password.
+        let place = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = 1 + text.as_bytes()[..place].iter().filter(|byte| **byte == b'\n').count();
+        ConfigError::new("", format!("line {line}: {}", error.message().trim()))
+    })?;
     let known = Table::try_from(Config::default()).unwrap_or_default();
     for (name, value) in variables {
         let Some(path) = name.strip_prefix(PREFIX) else { continue };

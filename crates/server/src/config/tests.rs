@@ -93,6 +93,8 @@ fn errors_name_the_key_and_what_is_allowed() {
         ("[runtime.place]\nregion = \"\"", &[], "runtime.place.region"),
         ("[runtime.place]\naccount = \"1234\"", &[], "runtime.place.account: has 12 digits"),
         ("no toml", &[], "line 1"),
+        ("[bus]\nnats_url = \"ws://bus\"", &[], "bus.nats_url: begins with nats:// or tls://"),
+        ("[bus]\ntoken_file = \"/t\"", &[], "bus.token_file: is of no use without bus.nats_url"),
         ("", &[("SERVO__SERVER__PORT", "1")], "port"),
         ("", &[("SERVO__SERVER__BIND__X", "1")], "server.bind"),
         ("", &[("SERVO__", "1")], "SERVO__SECTION__KEY"),
@@ -123,6 +125,17 @@ fn functions_inside_are_called_from_loopback_or_when_allowed() {
     let some = "[functions]\npush_allow_nets = [\"10.1.0.0/16\"]";
     assert!(allows(some, false, "10.1.2.3") && !allows(some, false, "10.2.0.1") && !allows(some, true, "127.0.0.1"));
     assert!(!allows("[functions]\npush_allow_nets = []", true, "127.0.0.1"));
+}
+
+/// A line that cannot be read may hold a password.
+#[test]
+fn errors_do_not_quote_the_file() {
+    for text in
+        ["[bus]\nnats_url = \"nats://u:hunter2@bus", "[bus]\nnats_url = nats://u:hunter2@bus\n", "[bus\nhunter2"]
+    {
+        let error = load(text, &[]).unwrap_err().to_string();
+        assert!(!error.contains("hunter2") && error.contains("line "), "{error}");
+    }
 }
 
 #[test]
