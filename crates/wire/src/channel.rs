@@ -120,6 +120,9 @@ pub struct Frames {
     most: usize,
 }
 
+/// What is kept for the next frame when a large one was read.
+const KEPT_BYTES: usize = 64 * 1024;
+
 impl Frames {
     /// `most` is the longest frame that is taken.
     pub fn new(most: usize) -> Self {
@@ -129,12 +132,18 @@ impl Frames {
     pub fn push(&mut self, bytes: &[u8]) {
         if self.read == self.buffer.len() {
             self.buffer.clear();
+            self.buffer.shrink_to(KEPT_BYTES);
             self.read = 0;
         } else if self.read > self.buffer.len() / 2 {
             self.buffer.drain(..self.read);
             self.read = 0;
         }
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Bytes of frames that were not read yet.
+    pub fn unread(&self) -> usize {
+        self.buffer.len() - self.read
     }
 
     /// The next whole frame, if it is there.
