@@ -4,26 +4,27 @@ use std::sync::Arc;
 
 use axum::Router;
 use servo_entrypoint::RestRuntime;
+use servo_ingress::{Bounds, Connections, Listener, Pages};
 use servo_runtime::serverless::Sight;
 use servo_runtime::{Runtime, Shutdown};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::audit::Recorder;
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
-use crate::error::{Answer, ApiError};
 use crate::host::FunctionHost;
 use crate::identity::StoredKeys;
 use crate::identity::keys::KeyUses;
+use crate::link::Ending;
 use crate::metrics::Metrics;
 use crate::plan_source::PlanSources;
 use crate::rooms::Rooms;
 use crate::routes;
 use crate::series::Samples;
 
-/// 256 MiB: 40 of the largest, and no limit to be noticed by all others.
-const BODIES_KIB_MAX: usize = 256 * 1024;
+/// Connections beyond those that have a place, on which probes are answered and others told to come back.
+const BEYOND_MAX: usize = 64;
 
 /// Everything the server is given.
 pub struct Parts {
@@ -67,14 +68,12 @@ pub struct Shared {
     pub(crate) cursors: CursorKey,
     pub(crate) metrics: Metrics,
     pub(crate) samples: Samples,
-    /// Requests under way.
-    pub(crate) requests: Arc<Semaphore>,
-    /// Calls of the Lambda API under way.
-    pub(crate) lambda_calls: Arc<Semaphore>,
-    /// For the bodies of such calls.
-    pub(crate) bodies: Rooms,
-    /// Open event streams and channels.
-    pub(crate) streams: Arc<Semaphore>,
+    /// What tenants have under way.
+    pub(crate) rooms: Rooms,
+    /// Open connections, by what ends them.
+    pub(crate) connections: Connections<Arc<Ending>>,
+    /// What this server is to whoever asks; the address differs from connection to connection.
+    pub(crate) listener: Listener,
     /// Work on the whole store, one at a time.
     pub(crate) maintenance: Arc<Semaphore>,
 }
@@ -100,23 +99,24 @@ impl std::fmt::Debug for Shared {
 }
 
 impl App {
-    /// A place for something that stays open.
-    pub(crate) fn stream_place(&self) -> Answer<OwnedSemaphorePermit> {
-        let busy = |_| ApiError::busy("too many streams and channels are open; close one, or try again later");
-        self.streams.clone().try_acquire_owned().map_err(busy)
-    }
-
     pub async fn new(parts: Parts) -> Result<Self, servo_store::Error> {
         let store = parts.runtime.engine().store();
         let secret = store.secret().await?;
         let (keys, key_uses) = StoredKeys::new(store.clone()).await?;
         let keys = if parts.dev && parts.loopback { keys.with_dev_key() } else { keys };
         let recorder = Recorder::new(store.clone());
+        let places = parts.config.connections_max;
+        let listener = Listener {
+            address: None,
+            loopback: parts.loopback,
+            keyless: matches!(parts.auth, Auth::Development),
+            hosts: parts.config.authorities(),
+            pages: Pages::Own,
+        };
         Ok(Self(Arc::new(Shared {
-            requests: Arc::new(Semaphore::new(parts.config.requests_max)),
-            lambda_calls: Arc::new(Semaphore::new(parts.config.requests_max)),
-            bodies: Rooms::new(BODIES_KIB_MAX),
-            streams: Arc::new(Semaphore::new(parts.config.streams_max)),
+            rooms: Rooms::new(&parts.config),
+            connections: Connections::new(Bounds { places, fresh: places.div_ceil(2), beyond: BEYOND_MAX }),
+            listener,
             maintenance: Arc::new(Semaphore::new(1)),
             cursors: CursorKey::new(secret),
             metrics: Metrics::install(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
 use servo_canon::Digest;
 use servo_model::{Role, SecurityContext, TenantId, Timestamp, codes};
 
@@ -15,7 +15,9 @@ use crate::app::App;
 use crate::audit::Note;
 use crate::error::{Answer, ApiError};
 use crate::identity::{Authenticator, Credentials, Principal, SignedRequest};
+use crate::link::belongs_to;
 use crate::request::{RequestInfo, Whose};
+use crate::rooms::{self, Seat};
 use crate::sigv4::Signed;
 
 /// How principals are found.
@@ -88,9 +90,9 @@ impl Authenticator for Auth {
         })
     }
 
-    async fn has_access_key(&self, id: &str, _now: Timestamp) -> Result<bool, servo_store::Error> {
-        let Auth::Keys { access_keys, .. } = self else { return Ok(false) };
-        Ok(access_keys.iter().any(|key| key.id == id))
+    async fn access_key_tenant(&self, id: &str, _now: Timestamp) -> Result<Option<TenantId>, servo_store::Error> {
+        let Auth::Keys { access_keys, .. } = self else { return Ok(None) };
+        Ok(access_keys.iter().find(|key| key.id == id).map(|key| key.tenant.clone()))
     }
 }
 
@@ -100,6 +102,8 @@ pub(crate) struct Caller {
     who: Arc<SecurityContext>,
     /// Where a handler says what it is about.
     pub audit: Note,
+    /// What the request holds until it is answered.
+    pub seat: Seat,
     /// True by sabotage (`any-role`): no role is asked for.
     any_role: bool,
 }
@@ -124,16 +128,23 @@ pub(crate) async fn identify(app: &App, parts: &Parts) -> Answer<Caller> {
     verified(app, parts, credentials).await
 }
 
-/// Who makes a call of the Lambda API, before its body is read. `None` if only the body can tell, because a signature covers it; the access
-/// key that it names is there then.
-pub(crate) async fn identify_head(app: &App, parts: &Parts) -> Answer<Option<Caller>> {
+/// Who makes a call of the Lambda API, as far as its head tells.
+#[derive(Debug)]
+pub(crate) enum ByHead {
+    Known(Caller),
+    /// Only the body can tell, because a signature covers it. The access key that it names is this tenant's.
+    Claimed(TenantId),
+}
+
+/// Who makes a call of the Lambda API, before its body is read.
+pub(crate) async fn identify_head(app: &App, parts: &Parts) -> Answer<ByHead> {
     let (Auth::Keys { .. }, Some(signed)) = (&app.auth, Signed::of(parts)) else {
-        return identify(app, parts).await.map(Some);
+        return identify(app, parts).await.map(ByHead::Known);
     };
     let now = app.runtime.engine().clock().now();
     for source in [&app.auth as &dyn Authenticator, &app.keys] {
-        if source.has_access_key(signed.access_key, now).await? {
-            return Ok(None);
+        if let Some(tenant) = source.access_key_tenant(signed.access_key, now).await? {
+            return Ok(ByHead::Claimed(tenant));
         }
     }
     Err(ApiError::new(codes::UNAUTHENTICATED))
@@ -165,7 +176,12 @@ async fn verified(app: &App, parts: &Parts, credentials: Option<Credentials<'_>>
 }
 
 fn development(parts: &Parts) -> Answer<Caller> {
-    check_local(&parts.headers, &parts.uri)?;
+    // Pages of other sites were turned away before.
+    if is_forwarded(&parts.headers) {
+        let detail =
+            "this came through a proxy, and a server without keys answers only its own machine; set up [[auth.keys]]";
+        return Err(ApiError::forbidden(detail));
+    }
     Ok(noted(parts, SecurityContext::development(correlation_of(parts))))
 }
 
@@ -179,7 +195,7 @@ fn noted(parts: &Parts, mut who: SecurityContext) -> Caller {
     let audit = parts.extensions.get::<Note>().cloned().unwrap_or_default();
     let who = Arc::new(who);
     audit.caller(who.clone());
-    Caller { who, audit, any_role: false }
+    Caller { who, audit, seat: Seat::default(), any_role: false }
 }
 
 fn correlation_of(parts: &Parts) -> String {
@@ -217,35 +233,6 @@ pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("x-forwarded") || FORWARDING.contains(&name.as_str()))
 }
 
-/// Without credentials, a page of another site in the user's browser could use the server: by sending requests here, or
-/// by a name of its own that resolves to this machine. Both show in headers that pages cannot choose.
-fn check_local(headers: &HeaderMap, uri: &Uri) -> Answer<()> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let host = text(HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
-    if host.is_some_and(|host| !is_local(host)) {
-        return Err(ApiError::forbidden("a development server answers only to localhost and loopback addresses"));
-    }
-    let origin = text(ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, authority)| authority));
-    if origin.is_some_and(|origin| !is_local(origin)) {
-        return Err(ApiError::forbidden("a development server takes no requests from pages of other sites"));
-    }
-    if is_forwarded(headers) {
-        let detail =
-            "this came through a proxy, and a server without keys answers only its own machine; set up [[auth.keys]]";
-        return Err(ApiError::forbidden(detail));
-    }
-    Ok(())
-}
-
-fn is_local(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or(rest, |(host, _)| host),
-        None => authority.split_once(':').map_or(authority, |(host, _)| host),
-    };
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 pub(crate) fn require(caller: &Caller, role: Role) -> Answer<()> {
     if caller.allows(role) || caller.any_role { Ok(()) } else { Err(ApiError::forbidden(needs(role))) }
 }
@@ -261,6 +248,16 @@ pub(crate) fn needs(role: Role) -> &'static str {
     }
 }
 
+/// Who asks, with at least this role, on the connection and in the place that the request needs.
+async fn sit(app: &App, parts: &mut Parts, role: Role) -> Answer<Caller> {
+    let mut caller = identify(app, parts).await?;
+    require(&caller, role)?;
+    belongs_to(app, parts, &rooms::Whose::Tenant(caller.tenant.clone()))?;
+    caller.seat = parts.extensions.get_or_insert_default::<Seat>().clone();
+    caller.seat.sit(&caller.tenant)?;
+    Ok(caller)
+}
+
 /// A principal with at least a role: a handler that takes one says in its signature who may call it.
 macro_rules! principals {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -273,9 +270,7 @@ macro_rules! principals {
                 type Rejection = ApiError;
 
                 async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-                    let caller = identify(app, parts).await?;
-                    require(&caller, Role::$name)?;
-                    Ok(Self(caller))
+                    sit(app, parts, Role::$name).await.map(Self)
                 }
             }
         )*
@@ -293,18 +288,6 @@ principals! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_names_of_this_machine_are_local() {
-        for local in ["localhost", "LOCALHOST:8700", "127.0.0.1:1", "127.8.8.8", "[::1]:8700", "[::1]"] {
-            assert!(is_local(local), "{local}");
-        }
-        for foreign in
-            ["", "?", "null", "example.com", "localhost.example.com", "127.0.0.1.example.com", "10.0.0.1:8700"]
-        {
-            assert!(!is_local(foreign), "{foreign}");
-        }
-    }
 
     #[test]
     fn one_bearer_token_is_read_and_nothing_else() {

@@ -5,16 +5,18 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_ENCODING;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use servo_model::limits::{JSON_DEPTH_MAX, clip, is_deeper_than};
-use servo_model::{Invalid, codes, digits};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use servo_model::{Invalid, TenantId, codes, digits};
+use servo_sched::Held;
 
 use crate::app::App;
 use crate::error::{Answer, ApiError};
+use crate::members;
+use crate::rooms::{Seat, Whose, busy};
 
 /// A JSON object that fits `T`.
 #[derive(Debug)]
@@ -38,9 +40,30 @@ impl FromRequest<App> for Text {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         check_plain(request.headers())?;
+        let said = says_json(request.headers())?;
         let limit = app.runtime.engine().config().limits.request_body_bytes_max;
-        read(request.into_body(), limit, Duration::from_millis(app.config.body_timeout_ms)).await.map(Text)
+        let seat = request.extensions().get::<Seat>().cloned().unwrap_or_default();
+        let text = read(app, &seat, request.into_body(), limit).await?;
+        if !said && !text.is_empty() {
+            return Err(no_json());
+        }
+        Ok(Text(text))
     }
+}
+
+/// Whether a body is said to be JSON; an error where it is said to be something else. Pages of other sites can send bodies without
+/// being asked first only as long as they are not JSON.
+fn says_json(headers: &HeaderMap) -> Answer<bool> {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let Some(kind) = kinds.next() else { return Ok(false) };
+    let kind = kind.to_str().unwrap_or_default();
+    let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind).trim().to_ascii_lowercase();
+    let is_json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    if is_json && kinds.next().is_none() { Ok(true) } else { Err(no_json()) }
+}
+
+fn no_json() -> ApiError {
+    ApiError::new(codes::MALFORMED_JSON).detail("send the body as JSON, with `Content-Type: application/json`")
 }
 
 /// Whether a body is sent as it is. No body is ever unpacked: a small one could become as large as it likes.
@@ -59,27 +82,30 @@ pub(crate) fn check_plain(headers: &HeaderMap) -> Answer<()> {
     }
 }
 
-/// Reads a whole body of UTF-8.
-pub(crate) async fn read(body: Body, bytes_max: usize, within: Duration) -> Answer<String> {
-    let bytes = bytes(body, bytes_max, within).await?;
+/// Reads a whole body of UTF-8 for a request. While it comes the request gives its place to others; afterwards the bytes are its for
+/// as long as it is under way.
+pub(crate) async fn read(app: &App, seat: &Seat, body: Body, bytes_max: usize) -> Answer<String> {
+    let within = Duration::from_millis(app.config.body_timeout_ms);
+    let whose = Whose::Tenant(seat.tenant().unwrap_or_else(TenantId::system));
+    let room = app.rooms.bodies.take(&whose, 0).map_err(|full| busy(full, BODIES))?;
+    seat.give_place();
+    let (bytes, room) = bytes(body, bytes_max, within, room).await?;
+    seat.take_place()?;
+    seat.keep(room);
     String::from_utf8(bytes).map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body is not UTF-8"))
 }
 
-/// Reads a whole body, whatever it holds.
-async fn bytes(body: Body, bytes_max: usize, within: Duration) -> Answer<Vec<u8>> {
-    bytes_among(body, bytes_max, within, &[]).await
-}
+pub(crate) const BODIES: &str = "large bodies are being read";
 
-/// The same for one of many, which together have so much room, in KiB. What does not fit is not waited for.
-pub(crate) async fn bytes_among(
+/// Reads a whole body, whatever it holds, and takes room for it as it comes. What finds none is not waited for.
+pub(crate) async fn bytes(
     body: Body,
     bytes_max: usize,
     within: Duration,
-    rooms: &[&Semaphore],
-) -> Answer<Vec<u8>> {
+    mut room: Held<Whose>,
+) -> Answer<(Vec<u8>, Held<Whose>)> {
     let reading = async {
-        let (mut bytes, mut taken) = (Vec::new(), 0);
-        let mut places: Vec<SemaphorePermit<'_>> = Vec::with_capacity(rooms.len());
+        let mut bytes = Vec::new();
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| ApiError::new(codes::MALFORMED_JSON).detail("the body ended early"))?;
@@ -88,21 +114,10 @@ pub(crate) async fn bytes_among(
                     ApiError::new(codes::LIMIT_EXCEEDED).detail(format!("a body has at most {bytes_max} bytes"))
                 );
             }
-            let needed = u32::try_from((bytes.len() + chunk.len()).div_ceil(1024)).unwrap_or(u32::MAX);
-            if needed > taken {
-                let busy = |_| ApiError::busy("too many large bodies are being read");
-                for (number, room) in rooms.iter().enumerate() {
-                    let place = room.try_acquire_many(needed - taken).map_err(busy)?;
-                    match places.get_mut(number) {
-                        Some(places) => places.merge(place),
-                        None => places.push(place),
-                    }
-                }
-                taken = needed;
-            }
+            room.grow(chunk.len()).map_err(|full| busy(full, BODIES))?;
             bytes.extend_from_slice(&chunk);
         }
-        Ok(bytes)
+        Ok((bytes, room))
     };
     let late = |_| ApiError::new(codes::MALFORMED_JSON).detail("the body did not arrive in time");
     tokio::time::timeout(within, reading).await.map_err(late)?
@@ -113,7 +128,14 @@ pub(crate) async fn bytes_among(
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, depth_max: usize) -> Answer<T> {
     let parsed = parse_recorded(text, depth_max)?;
     check_digits(text)?;
+    check_members(text)?;
     Ok(parsed)
+}
+
+/// Refuses a member that stands twice in one object: two readers could each believe another of them. The text is JSON and not deep.
+pub(crate) fn check_members(text: &str) -> Answer<()> {
+    let twice = |place: String| Invalid::new(clip(&place), "stands twice; which of them counts nobody could say");
+    members::first_twice(text).map_or(Ok(()), |place| Err(twice(place).into()))
 }
 
 /// Refuses a number that would lose digits.
@@ -194,6 +216,7 @@ pub(crate) fn check_depth(text: &str, depth_max: usize) -> Answer<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use servo_sched::{Bounds, Counter};
     use servo_wire::v1::StartRunRequest;
 
     fn refused(text: &str) -> (String, String) {
@@ -203,15 +226,57 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_that_are_read_at_once_share_their_room() {
-        let (room, within) = (Semaphore::new(3), Duration::from_secs(10));
-        let read = async |bytes: usize| bytes_among(Body::from(vec![0; bytes]), 10_000, within, &[&room]).await;
-        assert_eq!(read(3 * 1024).await.unwrap().len(), 3 * 1024);
-        assert_eq!(read(3 * 1024 + 1).await.unwrap_err().problem.status, 429);
-        let held = room.try_acquire_many(2).unwrap();
-        assert_eq!(read(1025).await.unwrap_err().problem.status, 429);
-        assert!(read(1024).await.is_ok() && read(0).await.is_ok(), "small ones find room beside large ones");
-        drop(held);
-        assert!(read(3 * 1024).await.is_ok(), "nothing is kept");
+        let rooms = Counter::new(Bounds { total: 4_000, scope: 3_000 });
+        let whose = |name: &str| Whose::Tenant(TenantId::parse(name).unwrap());
+        let read = async |name: &str, length: usize| {
+            let room = rooms.take(&whose(name), 0).unwrap();
+            bytes(Body::from(vec![0; length]), 10_000, Duration::from_secs(10), room).await
+        };
+        let (all, room) = read("acme", 3_000).await.unwrap();
+        assert_eq!((all.len(), room.amount()), (3_000, 3_000));
+        assert_eq!(read("acme", 1).await.unwrap_err().problem.status, 429);
+        assert!(read("globex", 700).await.is_ok() && read("acme", 0).await.is_ok(), "others find room");
+        drop(room);
+        assert_eq!(read("acme", 3_001).await.unwrap_err().problem.status, 429);
+        assert!(read("acme", 3_000).await.is_ok(), "nothing is kept");
+        assert_eq!(rooms.used(), 0);
+    }
+
+    #[test]
+    fn a_body_says_that_it_is_json() {
+        let said = |kinds: &[&str]| {
+            let mut headers = HeaderMap::new();
+            kinds.iter().for_each(|kind| drop(headers.append(CONTENT_TYPE, kind.parse().unwrap())));
+            says_json(&headers).map_err(|error| error.problem.code)
+        };
+        for good in
+            ["application/json", "Application/JSON; charset=utf-8", "application/problem+json", " application/json "]
+        {
+            assert_eq!(said(&[good]), Ok(true), "{good}");
+        }
+        for bad in
+            ["text/plain", "text/json", "application/x-www-form-urlencoded", "multipart/form-data", "json", "", "+json"]
+        {
+            assert_eq!(said(&[bad]), Err("MALFORMED_JSON".to_owned()), "{bad}");
+        }
+        assert_eq!(said(&["application/json", "text/plain"]), Err("MALFORMED_JSON".to_owned()));
+        assert_eq!(said(&[]), Ok(false));
+    }
+
+    #[test]
+    fn a_member_that_stands_twice_is_named() {
+        let told = |text: &str| {
+            let error = parse::<serde_json::Value>(text, 8).unwrap_err();
+            (error.problem.code.clone(), error.problem.errors[0].pointer.clone())
+        };
+        for (text, pointer) in [
+            (r#"{"mode":"sync","mode":"async"}"#, "/mode"),
+            (r#"{"mode":1,"a":2,"mo\u0064e":1}"#, "/mode"),
+            (r#"{"params":{"a":[{"b":1},{"b":1,"b":1}]}}"#, "/params/a/1/b"),
+        ] {
+            assert_eq!(told(text), ("SCHEMA_VALIDATION_FAILED".to_owned(), pointer.to_owned()), "{text}");
+        }
+        assert!(parse::<serde_json::Value>(r#"{"a":{"b":1},"b":{"b":1},"c":["b","b"]}"#, 8).is_ok());
     }
 
     #[test]

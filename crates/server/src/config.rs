@@ -14,9 +14,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use servo_canon::Digest;
 use servo_egress::{Allowed, Net};
+use servo_ingress::Authority;
 use servo_model::{Role, TenantId};
 use servo_runtime::RuntimeConfig;
 use servo_runtime::config::WEIGHT_MAX;
+use servo_sched::Bounds;
 
 use crate::auth::{AccessKey, Auth, Key};
 use crate::plan_source::PlanSources;
@@ -51,16 +53,38 @@ pub struct Config {
 pub struct ServerConfig {
     /// Address and port; port 0 takes any that is free.
     pub bind: SocketAddr,
-    /// Requests under way at once; one more is answered with 429.
+    /// The names that the server is called by, beside its address: `servo.example.com`, with a port if only that one is meant.
+    /// With any, requests for other names are refused; without, only a server on loopback or without keys refuses them.
+    pub hosts: Vec<String>,
+    /// Requests under way at once; one more is answered with 429. So are calls of the Lambda API, counted apart.
     pub requests_max: usize,
+    /// Of one tenant, here and below: three quarters of the whole where it is absent, and less while others want theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_tenant_max: Option<usize>,
     /// Open event streams.
     pub streams_max: usize,
-    /// Open connections; one more waits to be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams_per_tenant_max: Option<usize>,
+    /// Open channels of handlers.
+    pub channels_max: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channels_per_tenant_max: Option<usize>,
+    /// Open connections. One more closes one that is idle; where none is, it is told to come back.
     pub connections_max: usize,
-    /// How long a connection may take to send the head of a request, and to agree on TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections_per_tenant_max: Option<usize>,
+    /// Bytes of bodies that are being read, or are the bodies of requests under way.
+    pub bodies_bytes_max: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bodies_bytes_per_tenant_max: Option<usize>,
+    /// How long a new connection may take until it has agreed on TLS and sent the head of its first request.
+    pub first_request_timeout_ms: u64,
+    /// How long a connection may be idle, and how long it may take to send the head of a later request.
     pub header_timeout_ms: u64,
     /// How long a request may take to send its body.
     pub body_timeout_ms: u64,
+    /// Run files that are imported at once; of one tenant it is one.
+    pub imports_max: usize,
     /// Largest run file that is imported.
     pub import_bytes_max: usize,
     /// The distance of two points of `GET /v1/series`, of which 360 are kept.
@@ -73,11 +97,22 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            hosts: Vec::new(),
             requests_max: 512,
+            requests_per_tenant_max: None,
             streams_max: 256,
+            streams_per_tenant_max: None,
+            channels_max: 256,
+            channels_per_tenant_max: None,
             connections_max: 4_096,
+            connections_per_tenant_max: None,
+            // 40 of the largest, and no limit to be noticed by all others.
+            bodies_bytes_max: 256 * 1024 * 1024,
+            bodies_bytes_per_tenant_max: None,
+            first_request_timeout_ms: 2_000,
             header_timeout_ms: 10_000,
             body_timeout_ms: 30_000,
+            imports_max: 4,
             import_bytes_max: 64 * 1024 * 1024,
             series_every_ms: 10_000,
             tls: None,
@@ -89,6 +124,48 @@ impl ServerConfig {
     /// Never so often that looking would be the load.
     pub(crate) fn series_every(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.series_every_ms.max(100))
+    }
+
+    /// The names that can be read; `check` refuses the others.
+    pub fn authorities(&self) -> Vec<Authority> {
+        self.hosts.iter().filter_map(|host| host.parse().ok()).collect()
+    }
+
+    /// What all and what one tenant may have, by key.
+    pub(crate) fn shares(&self) -> [(&'static str, Bounds, Option<usize>); 5] {
+        let of = |key, total, scope| (key, Bounds::shared(total).with_scope(scope), scope);
+        [
+            of("requests", self.requests_max, self.requests_per_tenant_max),
+            of("streams", self.streams_max, self.streams_per_tenant_max),
+            of("channels", self.channels_max, self.channels_per_tenant_max),
+            of("connections", self.connections_max, self.connections_per_tenant_max),
+            of("bodies_bytes", self.bodies_bytes_max, self.bodies_bytes_per_tenant_max),
+        ]
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for (index, host) in self.hosts.iter().enumerate() {
+            host.parse::<Authority>().map_err(|reason| ConfigError::new(format!("server.hosts[{index}]"), reason))?;
+        }
+        for (key, bounds, scope) in self.shares() {
+            let at = |end: &str| format!("server.{key}{end}");
+            // A server without streams or channels is one that has turned them off.
+            let least = usize::from(!matches!(key, "streams" | "channels"));
+            let most = if key == "bodies_bytes" { usize::MAX } else { 1_000_000 };
+            if !(least..=most).contains(&bounds.total) {
+                return Err(ConfigError::new(at("_max"), format!("is {least} to {most}")));
+            }
+            if scope == Some(0) {
+                return Err(ConfigError::new(
+                    at("_per_tenant_max"),
+                    "is at least 1; leave it out for three quarters of all",
+                ));
+            }
+        }
+        match self.imports_max {
+            1..=1_000 => Ok(()),
+            _ => Err(ConfigError::new("server.imports_max", "is 1 to 1000")),
+        }
     }
 }
 
@@ -370,14 +447,9 @@ impl Config {
             );
             return Err(ConfigError::new("server.bind", reason));
         }
-        for (key, limit) in [
-            ("server.requests_max", self.server.requests_max),
-            ("server.connections_max", self.server.connections_max),
-            ("runtime.dispatch.in_flight_max", self.runtime.dispatch.in_flight_max),
-        ] {
-            if !(1..=1_000_000).contains(&limit) {
-                return Err(ConfigError::new(key, "is 1 to 1000000"));
-            }
+        self.server.check()?;
+        if !(1..=1_000_000).contains(&self.runtime.dispatch.in_flight_max) {
+            return Err(ConfigError::new("runtime.dispatch.in_flight_max", "is 1 to 1000000"));
         }
         for (key, lease_ms) in [
             ("runtime.authority.lease_ms", self.runtime.authority.lease_ms),

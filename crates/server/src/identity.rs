@@ -76,6 +76,6 @@ pub trait Authenticator: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Principal>, servo_store::Error>;
 
-    /// Whether signatures could be made with this access key now. Asked before a body is read, and proves nothing.
-    async fn has_access_key(&self, id: &str, now: Timestamp) -> Result<bool, servo_store::Error>;
+    /// Whose access key it is, if signatures could be made with it now. Asked before a body is read, and proves nothing.
+    async fn access_key_tenant(&self, id: &str, now: Timestamp) -> Result<Option<TenantId>, servo_store::Error>;
 }

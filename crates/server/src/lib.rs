@@ -2,7 +2,7 @@
 //!
 //! No handler decides anything about runs; that is `servo-machine`, reached through `servo-runtime`. What is decided here
 //! is who is asking (`auth`), what a request may look like (`body`, `params`, `cursor`), how much at once (`request`,
-//! `sse`), and how no is said (`error`). The environment is not read here: whoever builds a `Config` passes it in.
+//! `rooms`, `link`, `sse`), and how no is said (`error`). The environment is not read here: whoever builds a `Config` passes it in.
 
 mod app;
 mod audit;
@@ -15,6 +15,8 @@ mod error;
 mod failures;
 pub mod host;
 pub mod identity;
+mod link;
+mod members;
 mod metrics;
 pub mod openapi;
 mod opened;

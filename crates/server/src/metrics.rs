@@ -53,9 +53,15 @@ impl Metrics {
         if let Err(error) = measure(&app.runtime).await {
             tracing::debug!(%error, "the store could not be measured");
         }
-        let used = |all: usize, left: usize| all.saturating_sub(left) as f64;
-        gauge!("servo_http_requests_in_flight").set(used(app.config.requests_max, app.requests.available_permits()));
-        gauge!("servo_http_streams_open").set(used(app.config.streams_max, app.streams.available_permits()));
+        for (name, used) in [
+            ("servo_http_requests_in_flight", app.rooms.requests.used()),
+            ("servo_http_streams_open", app.rooms.streams.used()),
+            ("servo_http_channels_open", app.rooms.channels.used()),
+            ("servo_http_bodies_bytes", app.rooms.bodies.used()),
+            ("servo_http_connections_open", app.connections.taken()),
+        ] {
+            gauge!(name).set(used as f64);
+        }
         self.0.run_upkeep();
         let mut text = self.0.render();
         if let Some(caller) = caller {
@@ -76,6 +82,9 @@ fn describe() {
     describe_gauge!("servo_http_requests_in_flight", "requests under way");
     describe_gauge!("servo_http_streams_open", "open event streams");
     describe_counter!("servo_log_lines_dropped_total", "lines of the log that could not be written in time");
+    describe_gauge!("servo_http_channels_open", "open channels of handlers");
+    describe_gauge!("servo_http_bodies_bytes", "bytes of bodies that are being read or of requests under way");
+    describe_gauge!("servo_http_connections_open", "open connections");
     describe_counter!("servo_spans_exported_total", "spans that a collector has taken");
     describe_counter!("servo_spans_dropped_total", "spans that were not exported, by reason");
     describe_gauge!("servo_dispatches", "dispatches by state; the notified ones are steps in flight");

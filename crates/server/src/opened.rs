@@ -27,6 +27,10 @@ impl Opened {
         Self { parts, tenant, subject, roles, identified: Instant::now() }
     }
 
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.tenant
+    }
+
     /// Whether it may stay open: its credentials still are the same principal's. Opening it again says what is wrong.
     pub(crate) async fn may_stay(&mut self, app: &App) -> bool {
         if self.identified.elapsed() <= IDENTIFY_EVERY {

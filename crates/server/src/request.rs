@@ -2,22 +2,28 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
 use servo_entrypoint::RuntimeErrorPayload;
+use servo_ingress::{Ask, Listener, Sent};
 use servo_model::{TenantId, TraceContext, codes, trace};
 use servo_runtime::{OpenSpan, SpanKind};
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::error::{Answer, ApiError};
 use crate::failures::{self, Written};
+use crate::link::{Asking, Exchange, Link};
+use crate::rooms::Seat;
+use crate::routes::lambda;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -134,7 +140,10 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     let span = span_of(&app, &mut request, &mut info, route);
     let info = Arc::new(info);
     request.extensions_mut().insert(info.clone());
-    let mut response = finish(crate::audit::watch(&app, request, next).await, &info, uri.path());
+    let version = request.version();
+    let link = request.extensions().get::<Arc<Link>>().cloned();
+    let (answer, exchange) = admitted(&app, link.as_ref(), route, request, next).await;
+    let mut response = finish(answer, &info, uri.path());
     let status = response.status().as_u16();
     let headers = response.headers_mut();
     put(headers, REQUEST_ID, &info.request_id);
@@ -151,7 +160,84 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
         let (request_id, correlation_id, trace_id) = (&info.request_id, &info.correlation_id, info.trace_id());
         tracing::debug!(%request_id, %correlation_id, %trace_id, %method, path = uri.path(), status, "answered");
     }
-    response
+    if let Some(link) = link.filter(|link| link.is_beyond()) {
+        // Its place is wanted by the next one.
+        link.ending.tell();
+        if version < Version::HTTP_2 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+    match exchange {
+        Some(exchange) => response.map(|body| Body::new(Sent::new(body, exchange))),
+        None => response,
+    }
+}
+
+/// What is answered to machines that watch, however many connections there are.
+const PROBES: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
+/// The answer to a request that may come in; with it, what lasts until it has been sent.
+async fn admitted(
+    app: &App,
+    link: Option<&Arc<Link>>,
+    route: &str,
+    mut request: Request,
+    next: Next,
+) -> (Response, Option<Arc<Exchange>>) {
+    if let Err(refused) = guard(app, link, route, &request) {
+        let exchange = link.cloned().map(Exchange::begin);
+        // Through the audit log, where attacks are looked for.
+        request.extensions_mut().insert(TurnedAway(refused));
+        return (crate::audit::watch(app, request, next).await, exchange);
+    }
+    let Some(link) = link else { return (crate::audit::watch(app, request, next).await, None) };
+    let asking = Asking::of(request.headers());
+    let has_place = !link.is_beyond() || PROBES.contains(&route);
+    // A connection that was told to come back and did not wait waits now, outside of all rooms.
+    let has_waited = has_place && link.pause(asking).await;
+    let exchange = Exchange::begin(link.clone());
+    if !has_waited {
+        let busy = ApiError::busy("too many connections are open");
+        return (said(busy, request.uri().path()), Some(exchange));
+    }
+    request.extensions_mut().insert(exchange.clone());
+    let response = crate::audit::watch(app, request, next).await;
+    link.note(asking, retry_after(&response));
+    (response, Some(exchange))
+}
+
+/// When to come back, if the request was one too many.
+fn retry_after(response: &Response) -> Option<Duration> {
+    if response.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let said = response.extensions().get::<ApiError>().and_then(|error| error.retry_after);
+    let header = || response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok();
+    said.or_else(header).or(Some(1)).map(Duration::from_secs)
+}
+
+/// Whether the request may come from where it says it comes from.
+fn guard(app: &App, link: Option<&Arc<Link>>, route: &str, request: &Request) -> Answer<()> {
+    let address = link.and_then(|link| link.local);
+    let listener = Listener { address, ..app.listener.clone() };
+    let ask = Ask {
+        method: request.method(),
+        uri: request.uri(),
+        version: request.version(),
+        headers: request.headers(),
+        is_page: is_page(route, request.uri().path()),
+    };
+    servo_ingress::decide(&listener, &ask).map_err(|refused| ApiError::forbidden(refused.reason()))
+}
+
+/// What people open by a link: the front and the console's views, not its files.
+fn is_page(route: &str, path: &str) -> bool {
+    route == "/" || (route.starts_with("/console") && !path.starts_with("/console/assets/"))
+}
+
+/// A refusal in the words of the API that was asked.
+fn said(error: ApiError, path: &str) -> Response {
+    if lambda::owns(path) { lambda::refused(error) } else { error.into_response() }
 }
 
 fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
@@ -160,16 +246,21 @@ fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// Lets so many requests in at a time; one more is told to come back.
-pub(crate) async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
-    match app.requests.clone().try_acquire_owned() {
-        Ok(_permit) => next.run(request).await,
-        Err(_) => ApiError::busy("too many requests are under way").into_response(),
-    }
+/// Around routes of which so many requests are answered at a time: each takes its place when it is known whose it is.
+pub(crate) async fn limit(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(Seat::limited(&app.rooms.requests));
+    next.run(request).await
 }
 
+/// Why a request is not handed to its handler.
+#[derive(Debug, Clone)]
+struct TurnedAway(ApiError);
+
 /// What the handler answers. If it panics, the panic hook has told the log what and where.
-pub(crate) async fn answered(request: Request, next: Next) -> Response {
+pub(crate) async fn answered(mut request: Request, next: Next) -> Response {
+    if let Some(TurnedAway(refused)) = request.extensions_mut().remove() {
+        return said(refused, request.uri().path());
+    }
     let panicked = |_| ApiError::new(codes::INTERNAL).cause("a handler panicked").into_response();
     AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(panicked)
 }

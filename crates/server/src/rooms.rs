@@ -1,59 +1,130 @@
-//! Room for the bodies that are being read, each of which may be large: so much for all of them, and a share of it for each caller.
+//! What is under way, and whose it is: requests, bodies, streams, channels, connections. Each kind has so much room for all and a
+//! share of it for each tenant, so that what one tenant does keeps no other out (ADR 31).
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Semaphore;
+use servo_model::TenantId;
+use servo_sched::{Bounds, Counter, Full, Held};
 
-/// A caller has one of so many shares: with slow and large bodies it gets in nobody's way but its own. Workers often have one key
-/// together, so the shares are large.
-const SHARES: usize = 4;
-/// Shares that nobody uses any more are forgotten when there are so many.
-const KEPT_MAX: usize = 1_024;
+use crate::config::ServerConfig;
+use crate::error::{Answer, ApiError};
+
+/// Whose room it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whose {
+    Tenant(TenantId),
+    /// A request whose signature covers a body that was not read yet: it names an access key of the tenant, and whoever knows that
+    /// name fills no more than this room.
+    Claimed(TenantId),
+}
 
 pub(crate) struct Rooms {
-    /// In KiB, like the shares.
-    pub(crate) all: Semaphore,
-    share: usize,
-    shares: Mutex<HashMap<String, Weak<Semaphore>>>,
+    /// Requests under way.
+    pub requests: Counter<TenantId>,
+    /// Calls of the Lambda API under way.
+    pub calls: Counter<TenantId>,
+    /// Bytes of bodies.
+    pub bodies: Counter<Whose>,
+    /// Run files that are imported: one of each tenant.
+    pub imports: Counter<TenantId>,
+    /// Open event streams.
+    pub streams: Counter<TenantId>,
+    /// Open channels.
+    pub channels: Counter<TenantId>,
+    /// Connections on which a tenant has asked.
+    pub connections: Counter<Whose>,
 }
 
 impl Rooms {
-    pub(crate) fn new(kib: usize) -> Self {
-        Self { all: Semaphore::new(kib), share: kib / SHARES, shares: Mutex::default() }
-    }
-
-    /// The share of a caller, or of whom a request claims to come from.
-    pub(crate) fn of(&self, caller: &str) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = shares.get(caller).and_then(Weak::upgrade) {
-            return share;
+    pub(crate) fn new(config: &ServerConfig) -> Self {
+        let [requests, streams, channels, connections, bodies] = config.shares().map(|(_, bounds, _)| bounds);
+        Self {
+            requests: Counter::new(requests),
+            calls: Counter::new(requests),
+            bodies: Counter::new(bodies),
+            imports: Counter::new(Bounds { total: config.imports_max, scope: 1 }),
+            streams: Counter::new(streams),
+            channels: Counter::new(channels),
+            connections: Counter::new(connections),
         }
-        if shares.len() >= KEPT_MAX {
-            shares.retain(|_, share| share.strong_count() > 0);
-        }
-        let share = Arc::new(Semaphore::new(self.share));
-        shares.insert(caller.to_owned(), Arc::downgrade(&share));
-        share
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Takes one place, or says what there are too many of.
+pub(crate) fn place<S: Ord + Clone>(room: &Counter<S>, whose: &S, what: &str) -> Answer<Held<S>> {
+    room.take(whose, 1).map_err(|full| busy(full, what))
+}
 
-    #[test]
-    fn each_caller_has_a_share_while_it_reads() {
-        let rooms = Rooms::new(80);
-        let (one, other) = (rooms.of("a"), rooms.of("b"));
-        let held = one.try_acquire_many(20).unwrap();
-        assert!(rooms.of("a").try_acquire().is_err() && other.try_acquire().is_ok());
-        drop(held);
-        assert!(rooms.of("a").try_acquire().is_ok());
-        drop((one, other));
-        for number in 0..3 * KEPT_MAX {
-            drop(rooms.of(&number.to_string()));
+/// What whoever finds no room is told.
+pub(crate) fn busy(full: Full, what: &str) -> ApiError {
+    ApiError::busy(&match full {
+        Full::Total => format!("too many {what}"),
+        Full::Scope => format!("too many {what} of this tenant"),
+    })
+}
+
+/// The seat of one request: whose it is, and what it holds until it is answered. It goes with the caller, because a handler may
+/// outlive its connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seat(Arc<Mutex<Seated>>);
+
+#[derive(Debug, Default)]
+struct Seated {
+    /// Where it takes its place, if its route is limited.
+    room: Option<Counter<TenantId>>,
+    tenant: Option<TenantId>,
+    place: Option<Held<TenantId>>,
+    body: Option<Held<Whose>>,
+}
+
+const REQUESTS: &str = "requests are under way";
+
+impl Seat {
+    /// Of a route that is limited.
+    pub(crate) fn limited(room: &Counter<TenantId>) -> Self {
+        Self(Arc::new(Mutex::new(Seated { room: Some(room.clone()), ..Seated::default() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seated> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tenant(&self) -> Option<TenantId> {
+        self.lock().tenant.clone()
+    }
+
+    /// The caller is known. Takes a place where one is needed.
+    pub(crate) fn sit(&self, tenant: &TenantId) -> Answer<()> {
+        self.lock().tenant = Some(tenant.clone());
+        self.take_place()
+    }
+
+    /// While its body comes the request is not under way: whoever sends slowly has only the room of his bytes.
+    pub(crate) fn give_place(&self) {
+        self.lock().place = None;
+    }
+
+    pub(crate) fn take_place(&self) -> Answer<()> {
+        let mut seated = self.lock();
+        if seated.place.is_none()
+            && let (Some(room), Some(tenant)) = (&seated.room, &seated.tenant)
+        {
+            let place = place(room, tenant, REQUESTS)?;
+            seated.place = Some(place);
         }
-        assert!(rooms.shares.lock().unwrap().len() <= KEPT_MAX);
+        Ok(())
+    }
+
+    /// What was read stays in memory for as long as the request is under way. Routes that wait for long, which are not limited,
+    /// give the room back.
+    pub(crate) fn keep(&self, body: Held<Whose>) {
+        let mut seated = self.lock();
+        seated.body = seated.room.is_some().then_some(body);
+    }
+
+    /// The request waits from now on, holding nothing.
+    pub(crate) fn leave(&self) {
+        let mut seated = self.lock();
+        (seated.place, seated.body) = (None, None);
     }
 }

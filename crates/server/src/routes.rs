@@ -9,7 +9,7 @@ mod events;
 mod functions;
 mod health;
 pub(crate) mod keys;
-mod lambda;
+pub(crate) mod lambda;
 mod runs;
 mod runtime;
 mod series;
@@ -75,7 +75,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/openapi.json", get(health::openapi));
     api.merge(health)
         .merge(console::router())
-        .merge(lambda::router(app))
+        .merge(lambda::router())
         .merge(serverless::router(app))
         .fallback(|uri: Uri| async move {
             if lambda::owns(uri.path()) { lambda::unknown() } else { ApiError::new(codes::NOT_FOUND).into_response() }

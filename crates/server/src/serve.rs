@@ -1,22 +1,24 @@
 //! Connections: accepted up to a limit, served with timeouts, and at the end given time to finish.
 
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use servo_ingress::Arrived;
 use servo_runtime::Tasks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tower_http::add_extension::AddExtension;
 
 use crate::app::App;
 use crate::identity::keys::note_uses;
+use crate::link::{Ending, Link};
 use crate::request::Peer;
 use crate::tls::Tls;
 
@@ -31,16 +33,16 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until the app's shutdown is triggered, then waits for requests under way, up to the runtime's grace period.
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Tasks) {
+    let header_timeout = Duration::from_millis(app.config.header_timeout_ms);
     let server = Server {
         router: app.router(),
-        http1: builder(Duration::from_millis(app.config.header_timeout_ms)).http1_only(),
-        http2: builder(Duration::from_millis(app.config.header_timeout_ms)).http2_only(),
-        handshake: Duration::from_millis(app.config.header_timeout_ms),
+        http1: builder(header_timeout).http1_only(),
+        http2: builder(header_timeout).http2_only(),
+        first_request: Duration::from_millis(app.config.first_request_timeout_ms).min(header_timeout),
+        app: app.clone(),
         tls,
     };
     let server = Arc::new(server);
-    let slots = Arc::new(Semaphore::new(app.config.connections_max));
-    let graceful = GracefulShutdown::new();
     let clock = app.runtime.engine().clock().clone();
     tasks.spawn("metrics-upkeep", upkeep(app.clone()));
     tasks.spawn("series", crate::series::run(app.clone()));
@@ -50,18 +52,28 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     if let Some(uses) = app.key_uses.lock().await.take() {
         tasks.spawn("key-uses", note_uses(app.runtime.engine().store().clone(), uses));
     }
-    while let Some((stream, peer, slot)) = next(&listener, &slots, &app).await {
-        let (server, watcher) = (server.clone(), graceful.watcher());
+    // Closed when the last connection is gone.
+    let (open, mut all_gone) = mpsc::channel::<()>(1);
+    while let Some((stream, peer)) = next(&listener, &app).await {
+        let ending = Arc::new(Ending::default());
+        // Without room for it nothing can be said to it either.
+        let Some(Arrived { place, ended }) = app.connections.arrive(ending.clone()) else { continue };
+        if let Some(ended) = ended {
+            ended.tell();
+        }
+        let local = stream.local_addr().map(|address| address.ip()).ok();
+        let link = Arc::new(Link::new(local, place, ending));
+        let (server, open) = (server.clone(), open.clone());
         tasks.spawn("connection", async move {
-            server.connection(stream, Peer(peer.ip()), watcher).await;
-            drop(slot);
+            server.connection(stream, Peer(peer.ip()), &link).await;
+            drop(open);
         });
     }
-    drop(listener);
+    drop((listener, open));
     let grace = Duration::from_millis(app.runtime.engine().config().shutdown_grace_ms);
     tokio::select! {
         biased;
-        () = graceful.shutdown() => {}
+        _ = all_gone.recv() => {}
         () = clock.sleep(grace) => tracing::warn!("connections were still open when the grace period ended"),
     }
     tokio::select! {
@@ -71,17 +83,12 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     }
 }
 
-/// The next connection, once there is a slot for it; `None` when the server stops.
-async fn next(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-    app: &App,
-) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
+/// The next connection; `None` when the server stops.
+async fn next(listener: &TcpListener, app: &App) -> Option<(TcpStream, SocketAddr)> {
     let accept = async {
-        let slot = slots.clone().acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => return Some((stream, peer, slot)),
+                Ok(accepted) => return accepted,
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");
                     app.runtime.engine().clock().sleep(ACCEPT_PAUSE).await;
@@ -92,7 +99,7 @@ async fn next(
     tokio::select! {
         biased;
         () = app.shutdown.triggered() => None,
-        accepted = accept => accepted,
+        accepted = accept => Some(accepted),
     }
 }
 
@@ -127,40 +134,76 @@ fn builder(header_timeout: Duration) -> Builder<TokioExecutor> {
 /// The version is agreed on by TLS or is 1.1. It is not guessed from the first bytes: that would wait for them without a
 /// limit.
 struct Server {
+    app: App,
     router: Router,
     http1: Builder<TokioExecutor>,
     http2: Builder<TokioExecutor>,
-    handshake: Duration,
+    /// How long a connection may take until its first request has come.
+    first_request: Duration,
     tls: Option<Tls>,
 }
 
 impl Server {
-    async fn connection(&self, stream: TcpStream, peer: Peer, watcher: Watcher) {
+    async fn connection(&self, stream: TcpStream, peer: Peer, link: &Arc<Link>) {
         // Answers are small: waiting to fill a packet would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection without TCP_NODELAY");
         }
-        match &self.tls {
-            None => self.requests(&self.http1, stream, peer, watcher).await,
-            Some(Tls(acceptor)) => match tokio::time::timeout(self.handshake, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                    self.requests(&self.http2, stream, peer, watcher).await;
-                }
-                Ok(Ok(stream)) => self.requests(&self.http1, stream, peer, watcher).await,
-                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake refused"),
-                Err(_) => tracing::debug!("TLS handshake took too long"),
-            },
+        let clock = self.app.runtime.engine().clock();
+        let mut first = pin!(clock.sleep(self.first_request));
+        let Some(Tls(acceptor)) = &self.tls else {
+            return self.requests(&self.http1, stream, (peer, link), first.as_mut()).await;
+        };
+        let accepted = tokio::select! {
+            biased;
+            accepted = acceptor.accept(stream) => accepted,
+            () = link.ending.told() => return,
+            () = self.app.shutdown.triggered() => return,
+            () = first.as_mut() => return tracing::debug!("TLS handshake took too long"),
+        };
+        match accepted {
+            Ok(stream) => {
+                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                let builder = if is_http2 { &self.http2 } else { &self.http1 };
+                self.requests(builder, stream, (peer, link), first.as_mut()).await;
+            }
+            Err(error) => tracing::debug!(%error, "TLS handshake refused"),
         }
     }
 
-    async fn requests<S>(&self, builder: &Builder<TokioExecutor>, stream: S, peer: Peer, watcher: Watcher)
-    where
+    /// Serves the requests of one connection, of which the first must come while `first` is not ready.
+    async fn requests<S>(
+        &self,
+        builder: &Builder<TokioExecutor>,
+        stream: S,
+        (peer, link): (Peer, &Arc<Link>),
+        mut first: Pin<&mut impl Future<Output = ()>>,
+    ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let service = TowerToHyperService::new(AddExtension::new(self.router.clone(), peer));
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = watcher.watch(connection.into_owned()).await {
-            tracing::debug!(error, "connection ended");
+        let service = AddExtension::new(AddExtension::new(self.router.clone(), peer), link.clone());
+        let mut requests = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
+        let (mut is_ending, mut is_first) = (false, true);
+        loop {
+            tokio::select! {
+                biased;
+                ended = requests.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(error, "connection ended");
+                    }
+                    return;
+                }
+                () = link.ending.told(), if !is_ending => is_ending = true,
+                () = self.app.shutdown.triggered(), if !is_ending => is_ending = true,
+                () = first.as_mut(), if is_first => is_first = false,
+            }
+            if (is_ending || !is_first) && !link.was_heard() {
+                return tracing::debug!("connection without a request closed");
+            }
+            if is_ending {
+                // What it has begun is answered.
+                requests.as_mut().graceful_shutdown();
+            }
         }
     }
 }

@@ -10,11 +10,14 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use servo_model::TenantId;
+use servo_sched::Held;
+use tokio::sync::watch;
 
 use crate::app::App;
 use crate::error::Answer;
 use crate::opened::Opened;
+use crate::rooms::place;
 
 /// Quiet connections are cut by proxies; a comment keeps them open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -43,7 +46,7 @@ pub(crate) trait Source: Send + 'static {
 
 /// Starts a stream. What it follows is known to exist.
 pub(crate) fn follow<S: Source>(app: &App, opened: Opened, source: S) -> Answer<Response> {
-    let place = app.stream_place()?;
+    let place = place(&app.rooms.streams, opened.tenant(), "streams are open")?;
     let log = app.runtime.engine().wake().watch_log();
     let follow = Follow { app: app.clone(), opened, source, log, quiet: Duration::ZERO, ended: false, _place: place };
     let opening = stream::iter([Bytes::from(format!(": {}\n\n", S::OPENING))]);
@@ -60,7 +63,7 @@ struct Follow<S> {
     /// How long nothing was sent.
     quiet: Duration,
     ended: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Held<TenantId>,
 }
 
 impl<S: Source> Follow<S> {

@@ -194,8 +194,9 @@ impl Authenticator for StoredKeys {
         }))
     }
 
-    async fn has_access_key(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
-        Ok(self.live(Digest::of(id.as_bytes()), now).await?.is_some_and(|key| key.sealed.is_some()))
+    async fn access_key_tenant(&self, id: &str, now: Timestamp) -> Result<Option<TenantId>, Error> {
+        let key = self.live(Digest::of(id.as_bytes()), now).await?.filter(|key| key.sealed.is_some());
+        Ok(key.map(|key| key.tenant.clone()))
     }
 }
 

@@ -15,16 +15,18 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _, unfold};
 use servo_model::{Role, TenantId};
 use servo_runtime::executions::Refused;
+use servo_sched::Held;
 use servo_wire::channel::{ALIVE, CONTENT_TYPE, Frames, Garbled, NEWS_ONLY, put_alive, put_answer};
 use servo_wire::lambda::{CheckpointRequest, ErrorBody, ErrorName};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::lambda::{BODY_BYTES_MAX, LambdaAnswer, LambdaError, document};
 use crate::app::App;
 use crate::auth::{identify, require};
 use crate::error::Answer;
+use crate::link::belongs_to;
 use crate::metrics::Answers;
 use crate::opened::Opened;
+use crate::rooms::{Whose, busy, place};
 
 /// Calls of one channel at once. No more are read until one is answered.
 const CALLS_MAX: usize = 256;
@@ -39,7 +41,11 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
     let (parts, body) = request.into_parts();
     let caller = identify(&app, &parts).await?;
     require(&caller, Role::Operator)?;
-    let place = app.stream_place()?;
+    let whose = Whose::Tenant(caller.tenant.clone());
+    belongs_to(&app, &parts, &whose)?;
+    let place = place(&app.rooms.channels, &caller.tenant, "channels are open")?;
+    let room = app.rooms.bodies.take(&whose, 0).map_err(|full| busy(full, crate::body::BODIES))?;
+    let patience = Duration::from_millis(app.config.body_timeout_ms);
     // In a box, because the stream moves it with every answer.
     let channel = Box::new(Channel {
         tenant: caller.tenant.clone(),
@@ -49,6 +55,9 @@ pub(super) async fn open(State(app): State<App>, request: Request) -> Answer<Res
         frames: Frames::new(BODY_BYTES_MAX),
         calls: FuturesUnordered::new(),
         bytes: 0,
+        room,
+        patience,
+        unfinished: None,
         closing: false,
         answers: Answers::of("POST", ROUTE, 200),
         app,
@@ -71,11 +80,17 @@ struct Channel {
     calls: FuturesUnordered<BoxFuture<'static, Answered>>,
     /// Of the calls under way.
     bytes: usize,
+    /// For those bytes, and for those of a call that has not come as a whole.
+    room: Held<Whose>,
+    /// How long a call may take to come.
+    patience: Duration,
+    /// When the one that is coming must be there.
+    unfinished: Option<Instant>,
     /// No more calls are taken; those under way are answered.
     closing: bool,
     /// Where most of its calls are counted.
     answers: Answers,
-    _place: OwnedSemaphorePermit,
+    _place: Held<TenantId>,
 }
 
 struct Answered {
@@ -108,6 +123,10 @@ impl Channel {
                     Some(Ok(piece)) => self.take(&piece).await,
                     Some(Err(_)) | None => self.closing = true,
                 },
+                () = until(self.unfinished), if has_room => {
+                    tracing::debug!("a channel is closed: a call did not arrive in time");
+                    self.closing = true;
+                }
                 () = clock.sleep(ALIVE_EVERY) => {
                     let mut out = Vec::new();
                     put_alive(&mut out);
@@ -132,6 +151,7 @@ impl Channel {
             };
             next = self.calls.next().now_or_never().flatten();
         }
+        self.settle();
         out
     }
 
@@ -139,9 +159,33 @@ impl Channel {
     async fn take(&mut self, piece: &[u8]) {
         self.frames.push(piece);
         self.closing |= !self.opened.may_stay(&self.app).await;
+        let before = self.calls.len();
         if let Err(garbled) = self.start_calls() {
             tracing::warn!(%garbled, "a channel is closed");
             self.closing = true;
+        }
+        let is_next = self.calls.len() > before;
+        self.unfinished = match self.frames.unread() {
+            0 => None,
+            _ if is_next => Some(Instant::now() + self.patience),
+            _ => self.unfinished.or_else(|| Some(Instant::now() + self.patience)),
+        };
+        self.settle();
+    }
+
+    /// Takes the room that its bytes need, or gives back what they need no more. Without room no more calls are taken: a client opens
+    /// another channel, or calls without one.
+    fn settle(&mut self) {
+        let needed = self.frames.unread() + self.bytes;
+        let held = self.room.amount();
+        if needed <= held {
+            self.room.shrink(held - needed);
+        } else if self.room.grow(needed - held).is_err() {
+            tracing::debug!("a channel is closed: its tenant has too many large bodies under way");
+            self.closing = true;
+        }
+        if self.closing {
+            self.unfinished = None;
         }
     }
 
@@ -173,6 +217,12 @@ impl Channel {
         }
         Ok(())
     }
+}
+
+/// Ready at that moment, if there is one.
+async fn until(moment: Option<Instant>) {
+    let Some(moment) = moment else { return std::future::pending().await };
+    let _ = tokio::time::timeout_at(moment.into(), std::future::pending::<()>()).await;
 }
 
 async fn checkpoint(

@@ -45,7 +45,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Response {
     (status, Body(readiness)).into_response()
 }
 
-/// Open where only this machine can ask. What is a tenant's is for those who say who they are.
+/// Open where only this machine can ask, and no page of another site. What is a tenant's is for those who say who they are.
 pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Answer<Response> {
     let (mut parts, _) = request.into_parts();
     let caller = match Viewer::from_request_parts(&mut parts, &app).await {

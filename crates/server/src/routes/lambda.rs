@@ -8,20 +8,18 @@ mod invoke;
 mod refusal;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use servo_wire::lambda::ErrorName;
-use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
+use crate::error::ApiError;
 pub(super) use caller::{BODY_BYTES_MAX, document};
 use caller::{Call, read, read_or};
 pub(super) use refusal::{LambdaAnswer, LambdaError};
 
-pub(super) fn router(app: &App) -> Router<App> {
-    let calls = Router::new()
+pub(super) fn router() -> Router<App> {
+    Router::new()
         .route("/2025-12-01/durable-executions/{arn}", get(executions::get))
         .route("/2025-12-01/durable-executions/{arn}/checkpoint", post(executions::checkpoint))
         .route("/2025-12-01/durable-executions/{arn}/state", get(executions::state))
@@ -31,13 +29,11 @@ pub(super) fn router(app: &App) -> Router<App> {
         .route("/2025-12-01/durable-execution-callbacks/{id}/succeed", post(callbacks::succeed))
         .route("/2025-12-01/durable-execution-callbacks/{id}/fail", post(callbacks::fail))
         .route("/2025-12-01/durable-execution-callbacks/{id}/heartbeat", post(callbacks::heartbeat))
-        .layer(from_fn_with_state(app.clone(), limit));
-    // Takes its place itself, and gives it back before it waits for its execution.
-    calls.route("/2015-03-31/functions/{name}/invocations", post(invoke::invoke))
+        .route("/2015-03-31/functions/{name}/invocations", post(invoke::invoke))
 }
 
 /// Whether an address is this API's, known or not.
-pub(super) fn owns(path: &str) -> bool {
+pub(crate) fn owns(path: &str) -> bool {
     ["/2025-12-01", "/2015-03-31"]
         .iter()
         .any(|version| path.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
@@ -54,15 +50,7 @@ pub(super) fn wrong_method() -> Response {
     LambdaError::new(ErrorName::MethodNotAllowed, "the operation at this address has another method").into_response()
 }
 
-async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
-    match place(&app) {
-        Ok(_place) => next.run(request).await,
-        Err(busy) => busy.into_response(),
-    }
-}
-
-/// A place among the calls that are under way.
-fn place(app: &App) -> LambdaAnswer<SemaphorePermit<'_>> {
-    let busy = |_| LambdaError::new(ErrorName::TooManyRequests, "too many requests are under way");
-    app.lambda_calls.try_acquire().map_err(busy)
+/// What was refused before it was looked at, in this API's words.
+pub(crate) fn refused(error: ApiError) -> Response {
+    LambdaError::from(error).into_response()
 }

@@ -10,7 +10,7 @@ use servo_wire::v1::{Executed, RuntimeEventPage};
 
 use crate::app::App;
 use crate::auth::{PlatformAdmin, Viewer};
-use crate::body::{Text, check_depth};
+use crate::body::{Text, check_depth, check_members};
 use crate::error::Answer;
 use crate::params::Params;
 
@@ -22,6 +22,7 @@ pub(crate) async fn execute(
 ) -> Answer<Body<Executed>> {
     check_depth(&text, JSON_DEPTH_MAX)?;
     let command = RuntimeCommand::parse(&text)?;
+    check_members(&text)?;
     let executed = app.runtime.contract().execute(command, app.runtime.fence()).await?;
     let names: Vec<_> = executed.events.iter().map(|event| event.name()).collect();
     principal.audit.object(&names.join(","));

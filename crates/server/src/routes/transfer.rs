@@ -1,7 +1,5 @@
 //! Moving, ending and removing single runs.
 
-use std::time::Duration;
-
 use axum::Json as Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -18,6 +16,7 @@ use crate::auth::{Admin, Operator};
 use crate::body::{self, Json};
 use crate::error::{Answer, ApiError};
 use crate::params::RunPath;
+use crate::rooms::place;
 
 /// A file holds whole events, which may be as deep as a body may be.
 const FILE_DEPTH_MAX: usize = JSON_DEPTH_MAX + 4;
@@ -32,8 +31,9 @@ pub(crate) async fn export(State(app): State<App>, Operator(principal): Operator
 
 pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, request: Request) -> Answer<Response> {
     body::check_plain(request.headers())?;
-    let within = Duration::from_millis(app.config.body_timeout_ms);
-    let text = body::read(request.into_body(), app.config.import_bytes_max, within).await?;
+    // One after the other: a file is large, and read as a whole.
+    let _turn = place(&app.rooms.imports, &principal.tenant, "run files are being imported")?;
+    let text = body::read(&app, &principal.seat, request.into_body(), app.config.import_bytes_max).await?;
     let file: RunFile = body::parse_recorded(&text, FILE_DEPTH_MAX)?;
     let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
         servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => ApiError::new(codes::RUN_EXISTS)

@@ -167,7 +167,10 @@ impl Server {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, self.url(path))
+        // What is not JSON is refused, but for where any body is taken.
+        let has_body = matches!(method, Method::POST | Method::PUT | Method::PATCH);
+        let request = self.client.request(method, self.url(path));
+        if has_body { request.header("content-type", "application/json") } else { request }
     }
 
     /// Sends and lints. `key` is left out when empty.

@@ -14,9 +14,10 @@ use servo_wire::lambda::ErrorName;
 
 use super::{LambdaAnswer, LambdaError};
 use crate::app::App;
-use crate::auth::{Caller, identify_call, identify_head, require};
+use crate::auth::{ByHead, Caller, identify_call, identify_head, require};
 use crate::body;
-use crate::sigv4::Signed;
+use crate::link::belongs_to;
+use crate::rooms::{Seat, Whose, busy};
 
 /// The largest payload of a call, with room for what stands around it.
 pub(in crate::routes) const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
@@ -48,25 +49,38 @@ pub(super) async fn read_or(
     let (mut parts, body) = request.into_parts();
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let known = identify_head(app, &parts).await?;
-    if let Some(principal) = &known {
-        require(principal, role)?;
-    }
+    let whose = match &known {
+        ByHead::Known(principal) => {
+            require(principal, role)?;
+            Whose::Tenant(principal.tenant.clone())
+        }
+        ByHead::Claimed(tenant) => Whose::Claimed(tenant.clone()),
+    };
     if !body::is_plain(&parts.headers) {
         return Err(LambdaError::new(ErrorName::UnsupportedMediaType, body::NOT_UNPACKED));
     }
-    // Who only claims to be somebody fills that one's share of the room.
-    let claimed =
-        known.as_ref().map(|known| known.subject.as_str()).or(Signed::of(&parts).map(|signed| signed.access_key));
-    let own = app.bodies.of(claimed.unwrap_or_default());
-    let body = body::bytes_among(body, BODY_BYTES_MAX, within, &[&app.bodies.all, &own]).await?;
-    let principal = match known {
-        Some(principal) => principal,
-        None => {
+    belongs_to(app, &parts, &whose)?;
+    // A place is needed to be read at all, so that a refusal costs little, and then only when it is read: whoever sends slowly is in
+    // nobody's way.
+    let seat = Seat::limited(&app.rooms.calls);
+    if let ByHead::Known(principal) = &known {
+        seat.sit(&principal.tenant)?;
+        seat.give_place();
+    }
+    let room = app.rooms.bodies.take(&whose, 0).map_err(|full| busy(full, body::BODIES))?;
+    let (body, room) = body::bytes(body, BODY_BYTES_MAX, within, room).await?;
+    let mut principal = match known {
+        ByHead::Known(principal) => principal,
+        ByHead::Claimed(_) => {
             let principal = identify_call(app, &parts, &body).await?;
             require(&principal, role)?;
+            belongs_to(app, &parts, &Whose::Tenant(principal.tenant.clone()))?;
             principal
         }
     };
+    seat.sit(&principal.tenant)?;
+    seat.keep(room);
+    principal.seat = seat;
     let body = String::from_utf8(body).map_err(|_| no_text())?;
     let subject = Path::<String>::from_request_parts(&mut parts, app).await;
     let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;

@@ -13,7 +13,7 @@ use servo_model::{Role, TraceContext, trace};
 use servo_runtime::executions::{Begun, StartFunction};
 use servo_wire::lambda::ErrorName;
 
-use super::{LambdaAnswer, LambdaError, place, read};
+use super::{LambdaAnswer, LambdaError, read};
 use crate::app::App;
 
 const ARN: HeaderName = HeaderName::from_static("x-amz-durable-execution-arn");
@@ -30,11 +30,7 @@ enum Kind {
 }
 
 pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAnswer<Response> {
-    // Only for as long as it is read: one that waits for its execution must not keep the handler's own calls out.
-    let mut call = {
-        let _place = place(&app)?;
-        read(&app, request, Role::Operator).await?
-    };
+    let mut call = read(&app, request, Role::Operator).await?;
     let kind = match call.header("x-amz-invocation-type")? {
         None | Some("RequestResponse") => Kind::RequestResponse,
         Some("Event") => Kind::Event,
@@ -79,6 +75,8 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
         call.principal.audit.object(begun.run_id.as_str());
         call.principal.audit.unchanged();
     }
+    // One that waits for its execution must not keep the handler's own calls out.
+    call.principal.seat.leave();
     let response = match kind {
         Kind::Event => StatusCode::ACCEPTED.into_response(),
         Kind::RequestResponse | Kind::DryRun => match executions.wait(tenant, &begun.run_id, WAIT_MAX).await? {

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{Options, Server, wait_for};
+use crate::harness::{Options, Server, endless, wait_for};
 use servo_server::config::ServerConfig;
 
 const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -23,8 +23,8 @@ async fn status_of(server: &Server, head: &str) -> u16 {
 /// A head of this many bytes with a long header, and one with a long address.
 fn heads(size: usize) -> [String; 2] {
     [
-        ("GET /livez HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-long: ", "\r\n\r\n"),
-        ("GET /livez?", " HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"),
+        ("GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-long: ", "\r\n\r\n"),
+        ("GET /livez?", " HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
     ]
     .map(|(first, last)| format!("{first}{}{last}", "x".repeat(size - first.len() - last.len())))
 }
@@ -46,13 +46,13 @@ async fn a_head_has_a_largest_size() {
     }
     let with_headers = |count: usize| {
         let more: String = (2..count).map(|index| format!("x-{index}: 1\r\n")).collect();
-        format!("GET /livez HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n")
+        format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}\r\n")
     };
     assert_eq!(status_of(&server, &with_headers(HEADERS_MAX)).await, 200);
     assert_eq!(status_of(&server, &with_headers(HEADERS_MAX + 1)).await, 431);
 }
 
-const ASK: &[u8] = b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
+const ASK: &[u8] = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 /// Asks over a connection that stays open.
 async fn ask(stream: &mut TcpStream) -> usize {
@@ -61,24 +61,79 @@ async fn ask(stream: &mut TcpStream) -> usize {
     stream.read(&mut answer).await.unwrap()
 }
 
-/// S16: so many connections are open; one more waits for its turn, and gets it.
+/// The status of what the server has to say next on a connection, and all that it says until it closes or waits.
+async fn answer_of(stream: &mut TcpStream) -> String {
+    let mut answer = vec![0; 4_096];
+    let length = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..length]).into_owned()
+}
+
+/// S16: so many connections are open. One more closes the one that has been idle for longest.
 #[tokio::test]
-async fn so_many_connections_are_open_and_no_more() {
+async fn an_idle_connection_makes_room() {
     let config = ServerConfig { connections_max: 2, ..ServerConfig::default() };
     let server = Server::with(Options { server: config, ..Options::default() }).await;
     let mut first = TcpStream::connect(server.address).await.unwrap();
     let mut second = TcpStream::connect(server.address).await.unwrap();
     assert!(ask(&mut first).await > 0 && ask(&mut second).await > 0);
-    let mut third = TcpStream::connect(server.address).await.unwrap();
-    third.write_all(ASK).await.unwrap();
-    let mut answer = [0; 4_096];
-    // A server that took it would have answered it many times over.
-    for _ in 0..200 {
-        assert!(ask(&mut first).await > 0 && ask(&mut second).await > 0);
+    for _ in 0..10 {
+        let mut third = TcpStream::connect(server.address).await.unwrap();
+        assert!(ask(&mut third).await > 0, "a connection that asks is served, however many are idle");
     }
-    let early = third.try_read(&mut answer).map_err(|error| error.kind());
-    assert_eq!(early, Err(std::io::ErrorKind::WouldBlock), "a third connection is served");
-    drop(first);
-    let length = wait_for("the third connection's turn", async || third.try_read(&mut answer).ok()).await;
-    assert!(String::from_utf8_lossy(&answer[..length]).starts_with("HTTP/1.1 200"));
+    let mut rest = Vec::new();
+    assert_eq!(first.read_to_end(&mut rest).await.unwrap(), 0, "closed in order, with nothing under way");
+}
+
+/// S16: where all connections are busy, probes are answered, and all others told to come back.
+#[tokio::test]
+async fn busy_connections_leave_room_for_probes() {
+    let config = ServerConfig { connections_max: 2, ..ServerConfig::default() };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    let run = server.start_run(endless()).await;
+    let follow = format!("GET /v1/runs/{run}/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n");
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(follow.as_bytes()).await.unwrap();
+        let answer = answer_of(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        streams.push(stream);
+    }
+    for _ in 0..100 {
+        for (path, status) in [("/livez", "200"), ("/readyz", "200"), ("/metrics", "200"), ("/v1/runs", "429")] {
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+            assert!(answer.contains("connection: close"), "{path}: {answer}");
+            assert!(status == "200" || answer.contains("retry-after: 1"), "{path}: {answer}");
+        }
+    }
+    drop(streams);
+    wait_for("a place to be free", async || (server.get("/v1/runs").await.status == 200).then_some(())).await;
+}
+
+/// S16: heads that never end keep nobody out, also those of one address that come in again and again.
+#[tokio::test]
+async fn unfinished_heads_keep_nobody_out() {
+    let config = ServerConfig {
+        connections_max: 32,
+        // They stay for as long as they may.
+        header_timeout_ms: 60_000,
+        first_request_timeout_ms: 60_000,
+        ..ServerConfig::default()
+    };
+    let server = Server::with(Options { server: config, ..Options::default() }).await;
+    let mut slow = Vec::new();
+    for round in 0..300 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let _ = stream.write_all([&b""[..], b"G", b"GET /v1/runs HTTP/1.1\r\nhost: local"][round % 3]).await;
+        slow.push(stream);
+        if round % 10 == 0 {
+            let mut honest = TcpStream::connect(server.address).await.unwrap();
+            assert!(ask(&mut honest).await > 0, "not served at {round}");
+        }
+    }
 }

@@ -40,7 +40,7 @@ const HEADS: [&str; 4] = [
     "",
     "G",
     "GET /v1/runs HTTP/1.1\r\nhost: local",
-    "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
+    "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
 ];
 
 async fn open(server: &Server, count: usize) -> Vec<TcpStream> {
@@ -75,8 +75,9 @@ async fn slow_senders_keep_nobody_out() {
     let config = ServerConfig {
         // Long enough that they are all there together, whatever the machine is doing besides.
         header_timeout_ms: 20_000,
+        first_request_timeout_ms: 20_000,
         body_timeout_ms: 20_000,
-        connections_max: count + 50,
+        connections_max: 2 * count + 50,
         ..ServerConfig::default()
     };
     let server = Server::with(Options { server: config, ..Options::default() }).await;
@@ -100,8 +101,8 @@ async fn slow_senders_are_gone_after_their_time() {
     let config = ServerConfig {
         header_timeout_ms: 200,
         body_timeout_ms: 200,
-        // One place is left: a place that a slow sender keeps would be missed.
-        connections_max: count + 1,
+        // None makes room for another: each must be gone by itself.
+        connections_max: 2 * count + 1,
         ..ServerConfig::default()
     };
     let server = Server::with(Options { server: config, ..Options::default() }).await;
