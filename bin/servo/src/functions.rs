@@ -76,6 +76,7 @@ impl Functions {
         let only_this_machine = address.ip().is_loopback() && matches!(config.auth(), Auth::Development);
         let settings = Settings {
             listen_ip: *listen_ip,
+            hosts: config.server.authorities(),
             addresses: addresses.iter().map(|(name, address)| (name.clone(), *address)).collect(),
             push_allow: config.functions.push_allowed(only_this_machine),
             ..Settings::default()

@@ -46,6 +46,25 @@ pub(crate) fn read(body: &[u8], fallback_type: Option<&str>) -> ErrorObject {
     }
 }
 
+/// The same, short: of an error that nobody's call is known to have caused, and that is told to all that wait.
+pub(crate) fn clipped(error: ErrorObject) -> ErrorObject {
+    const TYPE_BYTES: usize = 128;
+    const MESSAGE_BYTES: usize = 1_024;
+    const FRAMES: usize = 16;
+    let clip = |bytes: usize| {
+        move |mut text: String| {
+            text.truncate(text.floor_char_boundary(bytes));
+            text
+        }
+    };
+    ErrorObject {
+        error_type: error.error_type.map(clip(TYPE_BYTES)),
+        error_message: error.error_message.map(clip(MESSAGE_BYTES)),
+        stack_trace: error.stack_trace.map(|frames| frames.into_iter().take(FRAMES).map(clip(TYPE_BYTES)).collect()),
+        ..ErrorObject::default()
+    }
+}
+
 /// Some emulators answer 200 without a mark when the handler failed; then only the body tells.
 pub(crate) fn is_error_document(body: &str) -> bool {
     let Ok(Value::Object(fields)) = serde_json::from_str(body) else { return false };

@@ -11,6 +11,7 @@ use reqwest::header::HeaderValue;
 use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
 use servo_model::function::Reach;
 use servo_model::{RunId, TenantId};
+use servo_sched::{Bounds, Counter};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +31,7 @@ pub struct LambdaHandlers {
     push: Push,
     in_process: InProcess,
     hubs: Mutex<HashMap<(TenantId, String), Arc<Hub>>>,
+    bodies: Counter<TenantId>,
     supervised: Mutex<Vec<Arc<Supervised>>>,
     spawner: Arc<Spawner>,
     /// One listener is opened at a time, so that asking twice gives the same one.
@@ -51,6 +53,7 @@ impl LambdaHandlers {
     pub fn new(parts: Parts) -> Result<Self, Error> {
         let push = Push::new(parts.settings.push_allow.clone()).map_err(Error::Client)?;
         Ok(Self {
+            bodies: Counter::new(Bounds::shared(parts.settings.bodies_bytes_max)),
             parts: Arc::new(parts),
             push,
             in_process: InProcess::default(),
@@ -215,7 +218,7 @@ impl LambdaHandlers {
         if hubs.len() >= max {
             return Err(Error::Full { what: "functions with workers", max, setting: "functions_max" });
         }
-        let hub = Arc::new(Hub::new(tenant.clone(), function.to_owned(), &self.parts));
+        let hub = Arc::new(Hub::new(tenant.clone(), function.to_owned(), &self.parts, self.bodies.clone()));
         hubs.insert(key, hub.clone());
         Ok(hub)
     }

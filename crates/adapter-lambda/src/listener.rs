@@ -1,5 +1,6 @@
 //! Connections of workers to one port: accepted up to a limit, and known by their end.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,8 +10,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use servo_adapter::HandlerFailure;
+use servo_ingress::{Arrived, Bounds, Connections, Place};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +22,8 @@ use crate::{failure, runtime_api, tasks};
 
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 64;
+/// Connections beyond those that have a place, which are told to come back.
+const BEYOND_MAX: usize = 16;
 /// After an error of `accept` (usually: no file descriptors), the next try needs a moment.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -29,12 +33,22 @@ static NEWEST: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: u64,
-    heard: AtomicBool,
+    /// The address of this end.
+    pub(crate) local: Option<IpAddr>,
+    place: Place<Arc<Notify>>,
+    ending: Arc<Notify>,
+    /// Its worker has a call, and is not idle although it asks nothing.
+    works: AtomicBool,
 }
 
+/// A request, until its answer has been sent.
+#[derive(Debug)]
+pub(crate) struct Exchange(Arc<Connection>);
+
 impl Connection {
-    fn new() -> Self {
-        Self { id: NEWEST.fetch_add(1, Ordering::Relaxed) + 1, heard: AtomicBool::new(false) }
+    fn new(local: Option<IpAddr>, place: Place<Arc<Notify>>, ending: Arc<Notify>) -> Self {
+        let id = NEWEST.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { id, local, place, ending, works: AtomicBool::new(false) }
     }
 
     /// The id of the newest one of this process.
@@ -42,8 +56,34 @@ impl Connection {
         NEWEST.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn hear(&self) {
-        self.heard.store(true, Ordering::Relaxed);
+    /// Whether there is no place for it.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.place.is_beyond()
+    }
+
+    /// Ends it after what it has begun.
+    pub(crate) fn end(&self) {
+        self.ending.notify_one();
+    }
+
+    pub(crate) fn begin(self: &Arc<Self>) -> Exchange {
+        self.place.begin();
+        Exchange(self.clone())
+    }
+
+    /// Its worker has a call now, or none any more.
+    pub(crate) fn works(&self, works: bool) {
+        match (self.works.swap(works, Ordering::Relaxed), works) {
+            (false, true) => self.place.begin(),
+            (true, false) => self.place.end(),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.0.place.end();
     }
 }
 
@@ -56,16 +96,21 @@ pub(crate) async fn serve(
     tracker: TaskTracker,
 ) {
     let router = runtime_api::router(hub.clone(), port);
-    let slots = Arc::new(Semaphore::new(hub.settings.connections_max));
-    while let Some(Ok(slot)) = stop.run_until_cancelled(slots.clone().acquire_owned()).await {
-        let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { return };
+    let places = hub.settings.connections_max;
+    let connections = Connections::new(Bounds { places, fresh: places.div_ceil(2), beyond: BEYOND_MAX });
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, _)) => {
+                let ending = Arc::new(Notify::new());
+                // Without room for it nothing can be said to it either.
+                let Some(Arrived { place, ended }) = connections.arrive(ending.clone()) else { continue };
+                if let Some(ended) = ended {
+                    ended.notify_one();
+                }
+                let local = stream.local_addr().map(|address| address.ip()).ok();
+                let link = Arc::new(Connection::new(local, place, ending));
                 let (hub, router, stop) = (hub.clone(), router.clone(), stop.clone());
-                tasks::spawn(&tracker, async move {
-                    connection(stream, &hub, router, stop).await;
-                    drop(slot);
-                });
+                tasks::spawn(&tracker, async move { connection(stream, &hub, router, link, stop).await });
             }
             Err(error) => {
                 tracing::warn!(%error, function = hub.function, "connection of a worker not accepted");
@@ -75,36 +120,52 @@ pub(crate) async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, hub: &Hub, router: Router, stop: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    hub: &Hub,
+    router: Router,
+    connection: Arc<Connection>,
+    stop: CancellationToken,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "connection without TCP_NODELAY");
     }
-    let connection = Arc::new(Connection::new());
     let service = TowerToHyperService::new(router.layer(Extension(connection.clone())));
     // No header timeout: hyper's also runs between requests, and a handler may work for minutes between two of them.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
     {
         let mut requests = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        let silence = async {
-            tasks::sleep(hub.settings.first_request).await;
-            if connection.heard.load(Ordering::Relaxed) {
-                std::future::pending().await
+        let mut first = std::pin::pin!(tasks::sleep(hub.settings.first_request));
+        let (mut is_ending, mut is_first) = (false, true);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                ended = requests.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(error, function = hub.function, "connection of a worker ended");
+                    }
+                    break;
+                }
+                () = connection.ending.notified(), if !is_ending => is_ending = true,
+                () = first.as_mut(), if is_first => is_first = false,
             }
-        };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            ended = &mut requests => if let Err(error) = ended {
-                tracing::debug!(error, function = hub.function, "connection of a worker ended");
-            },
-            () = silence => tracing::debug!(function = hub.function, "connection without a request closed"),
+            if (is_ending || !is_first) && !connection.place.was_heard() {
+                tracing::debug!(function = hub.function, "connection without a request closed");
+                break;
+            }
+            if is_ending {
+                requests.as_mut().graceful_shutdown();
+            }
         }
     }
     let lost = hub.outstanding_on(connection.id);
     if lost.is_empty() {
         return;
     }
+    // Whoever waits for the call is told in a while, but its place is free now.
+    drop(connection);
     // It may have another connection, or make one.
     stop.run_until_cancelled(tasks::sleep(hub.settings.connection_grace)).await;
     let message = format!("the worker of `{}` closed its connection before it answered", hub.function);

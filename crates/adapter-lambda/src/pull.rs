@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use servo_adapter::{HandlerCall, HandlerFailure, Reply, Right, Standing, Usage, WorkerWatch};
 use servo_model::{RunId, TenantId, Timestamp};
+use servo_sched::Counter;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -30,6 +31,8 @@ pub(crate) struct Hub {
     pub(crate) settings: Settings,
     now: NowFn,
     watch: Arc<dyn WorkerWatch>,
+    /// For answers that are being read, of all functions together.
+    pub(crate) bodies: Counter<TenantId>,
     state: Mutex<State>,
     /// A call came.
     asked: Notify,
@@ -102,9 +105,9 @@ fn waited(failure: HandlerFailure, began: Instant) -> HandlerFailure {
 }
 
 impl Hub {
-    pub(crate) fn new(tenant: TenantId, function: String, parts: &Parts) -> Self {
+    pub(crate) fn new(tenant: TenantId, function: String, parts: &Parts, bodies: Counter<TenantId>) -> Self {
         let (settings, now, watch) = (parts.settings.clone(), parts.now.clone(), parts.watch.clone());
-        Self { tenant, function, settings, now, watch, state: Mutex::default(), asked: Notify::new() }
+        Self { tenant, function, settings, now, watch, bodies, state: Mutex::default(), asked: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -36,8 +36,9 @@ impl Push {
 
     /// Without a timeout: whoever calls has one.
     pub(crate) async fn call(&self, url: &str, call: Box<HandlerCall>) -> Result<String, HandlerFailure> {
-        let address = address(url, &call.function);
-        let url = Url::parse(&address).map_err(|error| no_address(&address, &error.to_string()))?;
+        let url = Url::parse(url).map_err(|error| no_address(url, &error.to_string()))?;
+        let url = completed(url, &call.function);
+        let address = url.to_string();
         if !matches!(url.scheme(), "http" | "https") {
             return Err(no_address(&address, "only http and https are called"));
         }
@@ -104,11 +105,13 @@ fn turned_away(status: StatusCode, durable: bool) -> bool {
     }
 }
 
-fn address(url: &str, function: &str) -> String {
-    if url.ends_with("/invocations") {
-        return url.to_owned();
+/// A URL whose path names the operation is taken as it is. What follows the path names nothing.
+fn completed(mut url: Url, function: &str) -> Url {
+    if !url.cannot_be_a_base() && !url.path().ends_with("/invocations") {
+        let path = format!("{}/2015-03-31/functions/{function}/invocations", url.path().trim_end_matches('/'));
+        url.set_path(&path);
     }
-    format!("{}/2015-03-31/functions/{function}/invocations", url.trim_end_matches('/'))
+    url
 }
 
 fn headers(call: &HandlerCall) -> HeaderMap {
@@ -198,9 +201,19 @@ mod tests {
 
     #[test]
     fn a_url_is_completed_unless_it_is_complete() {
-        assert_eq!(address("http://h:1", "f"), "http://h:1/2015-03-31/functions/f/invocations");
-        assert_eq!(address("http://h:1/base/", "f"), "http://h:1/base/2015-03-31/functions/f/invocations");
+        let called = |url: &str| completed(Url::parse(url).unwrap(), "f").to_string();
         let emulator = "http://h:1/2015-03-31/functions/function/invocations";
-        assert_eq!(address(emulator, "f"), emulator);
+        for (url, expected) in [
+            ("http://h:1", "http://h:1/2015-03-31/functions/f/invocations"),
+            ("http://h:1/base/", "http://h:1/base/2015-03-31/functions/f/invocations"),
+            ("http://h:1/base?key=1", "http://h:1/base/2015-03-31/functions/f/invocations?key=1"),
+            ("http://h:1/a?x=/invocations", "http://h:1/a/2015-03-31/functions/f/invocations?x=/invocations"),
+            ("http://h:1/a#/invocations", "http://h:1/a/2015-03-31/functions/f/invocations#/invocations"),
+            ("http://h:1/a%2finvocations", "http://h:1/a%2finvocations/2015-03-31/functions/f/invocations"),
+            (emulator, emulator),
+            (&format!("{emulator}?key=1"), &format!("{emulator}?key=1")),
+        ] {
+            assert_eq!(called(url), expected, "{url}");
+        }
     }
 }

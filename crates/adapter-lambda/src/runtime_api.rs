@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
@@ -16,6 +17,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use servo_adapter::HandlerFailure;
+use servo_ingress::{Ask, Listener, Pages, Sent, decide};
+use servo_model::TenantId;
+use servo_sched::Held;
 
 use crate::listener::Connection;
 use crate::port::PortId;
@@ -27,6 +31,8 @@ use crate::{failure, trace};
 const READ_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
+/// What calls of functions by push carry, and no worker: whoever registers a function chooses where it is called.
+const OF_CALLS: [&str; 3] = ["x-dex-handler-invoke", "x-amz-invocation-type", "lambda-runtime-aws-request-id"];
 
 #[derive(Clone)]
 struct Api {
@@ -35,6 +41,7 @@ struct Api {
 }
 
 pub(crate) fn router(hub: Arc<Hub>, port: PortId) -> Router {
+    let api = Api { hub, port };
     Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
@@ -42,15 +49,50 @@ pub(crate) fn router(hub: Arc<Hub>, port: PortId) -> Router {
         .route("/2018-06-01/runtime/init/error", post(init_error))
         .fallback(not_found)
         .method_not_allowed_fallback(not_found)
-        .with_state(Api { hub, port })
+        .layer(from_fn_with_state(api.clone(), around))
+        .with_state(api)
+}
+
+/// Around every request: whether it can be a worker's, and whether there is a place for it.
+async fn around(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let Some(connection) = request.extensions().get::<Arc<Connection>>().cloned() else { return broken() };
+    let exchange = connection.begin();
+    let response = if !is_workers(&api, &connection, &request) {
+        let message = "only workers ask here, by the address that they were given; pages and calls of functions do not";
+        problem(StatusCode::FORBIDDEN, "AccessDenied", message)
+    } else if connection.is_beyond() {
+        busy("too many connections are open")
+    } else {
+        next.run(request).await
+    };
+    if connection.is_beyond() {
+        connection.end();
+    }
+    response.map(|body| Body::new(Sent::new(body, exchange)))
+}
+
+/// Workers show no credentials, so what they cannot be is looked at: pages in browsers, and functions that are called.
+fn is_workers(api: &Api, connection: &Connection, request: &Request) -> bool {
+    let headers = request.headers();
+    let listener = Listener {
+        address: connection.local,
+        loopback: connection.local.is_some_and(|address| address.is_loopback()),
+        keyless: true,
+        hosts: api.hub.settings.hosts.clone(),
+        pages: Pages::None,
+    };
+    let (method, uri, version) = (request.method(), request.uri(), request.version());
+    let ask = Ask { method, uri, version, headers, is_page: false };
+    decide(&listener, &ask).is_ok() && !OF_CALLS.iter().any(|name| headers.contains_key(*name))
 }
 
 /// Waits as long as the worker does.
 async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Connection>>, request: Request) -> Response {
-    connection.hear();
+    connection.works(false);
     let tracked = stays_open(request.version(), request.headers()).then_some(connection.id);
     drop(request);
     let Handed { call, deadline } = api.hub.next(api.port, tracked).await;
+    connection.works(true);
     let mut response = Response::new(Body::from(call.payload));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -96,9 +138,9 @@ async fn response(
     Path(id): Path<String>,
     body: Body,
 ) -> Response {
-    connection.hear();
-    match read(body).await {
-        Ok(body) => {
+    connection.works(false);
+    match read(&api, body).await {
+        Ok((body, _room)) => {
             let answer = String::from_utf8(body)
                 .map_err(|_| HandlerFailure::crashed(failure::INVALID_RESPONSE, "the answer is not UTF-8"));
             report(&api, &id, answer).await
@@ -114,31 +156,28 @@ async fn error(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    connection.hear();
-    match read(body).await {
-        Ok(body) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))).await,
+    connection.works(false);
+    match read(&api, body).await {
+        Ok((body, _room)) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))).await,
         Err(unread) => refuse(&api, &id, unread),
     }
 }
 
-async fn init_error(
-    State(api): State<Api>,
-    Extension(connection): Extension<Arc<Connection>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    connection.hear();
-    let body = match read(body).await {
-        Ok(body) => body,
+async fn init_error(State(api): State<Api>, headers: HeaderMap, body: Body) -> Response {
+    let (body, _room) = match read(&api, body).await {
+        Ok(read) => read,
         Err(Unread::TooLarge) => return too_large(),
         Err(Unread::Broken) => return broken(),
+        Err(Unread::Busy) => return busy(BODIES),
     };
-    let error = failure::read(&body, error_type(&headers));
-    tracing::warn!(
+    let error = failure::clipped(failure::read(&body, error_type(&headers)));
+    tracing::warn!(function = api.hub.function, "a worker could not begin; the calls that wait for it say why");
+    // It is whatever the worker sent: it may hold what only its calls should.
+    tracing::debug!(
         function = api.hub.function,
         error_type = error.error_type.as_deref(),
         error_message = error.error_message.as_deref(),
-        "a worker could not begin"
+        "what a worker said that could not begin"
     );
     api.hub.init_failed(&failure::crashed(error));
     accepted()
@@ -158,6 +197,7 @@ async fn report(api: &Api, id: &str, answer: Answer) -> Response {
 fn refuse(api: &Api, id: &str, unread: Unread) -> Response {
     match unread {
         Unread::Broken => broken(),
+        Unread::Busy => busy(BODIES),
         Unread::TooLarge => {
             let message = format!("the answer has more than {ANSWER_BYTES_MAX} bytes; let the handler answer less");
             let failure = HandlerFailure::crashed(failure::RESPONSE_TOO_LARGE, message);
@@ -170,9 +210,15 @@ fn refuse(api: &Api, id: &str, unread: Unread) -> Response {
 enum Unread {
     TooLarge,
     Broken,
+    /// There is no room for it.
+    Busy,
 }
 
-async fn read(body: Body) -> Result<Vec<u8>, Unread> {
+const BODIES: &str = "too many large answers are being read";
+
+/// A whole body, with the room that it takes.
+async fn read(api: &Api, body: Body) -> Result<(Vec<u8>, Held<TenantId>), Unread> {
+    let mut room = api.hub.bodies.take(&api.hub.tenant, 0).map_err(|_| Unread::Busy)?;
     let whole = async {
         let mut stream = body.into_data_stream();
         let (mut bytes, mut length) = (Vec::new(), 0_usize);
@@ -184,11 +230,13 @@ async fn read(body: Body) -> Result<Vec<u8>, Unread> {
             }
             if length > ANSWER_BYTES_MAX {
                 bytes = Vec::new();
+                room.shrink(ANSWER_BYTES_MAX);
             } else {
+                room.grow(chunk.len()).map_err(|_| Unread::Busy)?;
                 bytes.extend_from_slice(&chunk);
             }
         }
-        if length > ANSWER_BYTES_MAX { Err(Unread::TooLarge) } else { Ok(bytes) }
+        if length > ANSWER_BYTES_MAX { Err(Unread::TooLarge) } else { Ok((bytes, room)) }
     };
     tokio::time::timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Unread::Broken))
 }
@@ -218,6 +266,12 @@ fn unknown() -> Response {
 fn too_large() -> Response {
     let message = format!("a body has at most {ANSWER_BYTES_MAX} bytes");
     problem(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message)
+}
+
+fn busy(what: &str) -> Response {
+    let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", what);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 fn broken() -> Response {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use servo_adapter::{LineSink, WorkerWatch};
 use servo_egress::Allowed;
+use servo_ingress::Authority;
 use servo_model::Timestamp;
 use servo_model::function::Place;
 
@@ -49,6 +50,8 @@ pub struct Settings {
     /// Others get a free port of `listen_ip`.
     pub addresses: Vec<(String, SocketAddr)>,
     pub listen_ip: IpAddr,
+    /// Names by which workers may call these addresses, beside the addresses themselves and those of this machine.
+    pub hosts: Vec<Authority>,
     /// Where functions may be called by push, beside the public internet: whoever registers one chooses its address.
     pub push_allow: Allowed,
     pub functions_max: usize,
@@ -57,12 +60,14 @@ pub struct Settings {
     pub processes_max: usize,
     /// Per listener.
     pub connections_max: usize,
+    /// Answers of workers that are being read, of all functions together. A tenant may have three quarters of it.
+    pub bodies_bytes_max: usize,
     /// Calls of one function that wait for a worker, and their payloads together.
     pub waiting_max: usize,
     pub waiting_bytes_max: usize,
     /// A call that no worker has taken for so long is given back, and comes again later: it holds a slot that others want.
     pub worker_wait: Duration,
-    /// A connection that says nothing for so long is closed.
+    /// A connection whose first request takes longer is closed.
     pub first_request: Duration,
     /// How long a worker whose connection broke may take to answer on another one.
     pub connection_grace: Duration,
@@ -82,15 +87,17 @@ impl Default for Settings {
         Self {
             addresses: Vec::new(),
             listen_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            hosts: Vec::new(),
             push_allow: Allowed::default(),
             functions_max: 1_000,
             addresses_max: 100,
             processes_max: 64,
             connections_max: 256,
+            bodies_bytes_max: 256 * 1024 * 1024,
             waiting_max: 1_000,
             waiting_bytes_max: 256 * 1024 * 1024,
             worker_wait: Duration::from_secs(60),
-            first_request: Duration::from_secs(10),
+            first_request: Duration::from_secs(2),
             connection_grace: Duration::from_secs(1),
             idle_close: Duration::from_secs(50),
             stop_grace: Duration::from_secs(5),

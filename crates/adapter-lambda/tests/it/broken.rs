@@ -12,7 +12,7 @@ use crate::support::{fixture_with, kind, message, pull_call, soon, until};
 /// Asks for a call on a connection of its own and reads until the call's payload is there.
 pub(crate) async fn ask(address: SocketAddr, headers: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+    let request = format!("GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut seen = Vec::new();
     while !String::from_utf8_lossy(&seen).contains("payload of") {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is how they report")]
 
 mod broken;
+mod guard;
 mod in_process;
 mod lines;
 mod pull;
