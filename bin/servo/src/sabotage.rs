@@ -25,7 +25,7 @@ pub(crate) fn weaken_runtime(_config: &mut servo_runtime::RuntimeConfig) {}
 
 /// Variants that stores do not have, and would refuse.
 #[cfg(feature = "sabotage")]
-const NOT_OF_STORES: [&str; 7] = [
+const NOT_OF_STORES: [&str; 8] = [
     "fifo-dispatch",
     "answer-before-commit",
     "forget-timers",
@@ -33,6 +33,7 @@ const NOT_OF_STORES: [&str; 7] = [
     "foreign-runs",
     "check-then-insert",
     "any-role",
+    "one-room",
 ];
 
 /// Gives a store the variant.

@@ -114,7 +114,7 @@ impl App {
             pages: Pages::Own,
         };
         Ok(Self(Arc::new(Shared {
-            rooms: Rooms::new(&parts.config),
+            rooms: Rooms::new(&parts.config, parts.runtime.engine().config().is_sabotaged("one-room")),
             connections: Connections::new(Bounds { places, fresh: places.div_ceil(2), beyond: BEYOND_MAX }),
             listener,
             maintenance: Arc::new(Semaphore::new(1)),

@@ -39,16 +39,18 @@ impl FromRequest<App> for Text {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        check_plain(request.headers())?;
-        let said = says_json(request.headers())?;
         let limit = app.runtime.engine().config().limits.request_body_bytes_max;
-        let seat = request.extensions().get::<Seat>().cloned().unwrap_or_default();
-        let text = read(app, &seat, request.into_body(), limit).await?;
-        if !said && !text.is_empty() {
-            return Err(no_json());
-        }
-        Ok(Text(text))
+        read_json(app, request, limit).await.map(Text)
     }
+}
+
+/// Reads a body that is sent as it is and said to be JSON, or nothing.
+pub(crate) async fn read_json(app: &App, request: Request, bytes_max: usize) -> Answer<String> {
+    check_plain(request.headers())?;
+    let said = says_json(request.headers())?;
+    let seat = request.extensions().get::<Seat>().cloned().unwrap_or_default();
+    let text = read(app, &seat, request.into_body(), bytes_max).await?;
+    if said || text.is_empty() { Ok(text) } else { Err(no_json()) }
 }
 
 /// Whether a body is said to be JSON; an error where it is said to be something else. Pages of other sites can send bodies without
@@ -75,7 +77,7 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
 pub(crate) const NOT_UNPACKED: &str = "compressed bodies are not taken; send it as it is, without `Content-Encoding`";
 
 /// Refuses a body that would have to be unpacked.
-pub(crate) fn check_plain(headers: &HeaderMap) -> Answer<()> {
+fn check_plain(headers: &HeaderMap) -> Answer<()> {
     match is_plain(headers) {
         true => Ok(()),
         false => Err(ApiError::new(codes::MALFORMED_JSON).detail(NOT_UNPACKED)),
@@ -84,7 +86,7 @@ pub(crate) fn check_plain(headers: &HeaderMap) -> Answer<()> {
 
 /// Reads a whole body of UTF-8 for a request. While it comes the request gives its place to others; afterwards the bytes are its for
 /// as long as it is under way.
-pub(crate) async fn read(app: &App, seat: &Seat, body: Body, bytes_max: usize) -> Answer<String> {
+async fn read(app: &App, seat: &Seat, body: Body, bytes_max: usize) -> Answer<String> {
     let within = Duration::from_millis(app.config.body_timeout_ms);
     let whose = Whose::Tenant(seat.tenant().unwrap_or_else(TenantId::system));
     let room = app.rooms.bodies.take(&whose, 0).map_err(|full| busy(full, BODIES))?;
@@ -246,7 +248,9 @@ mod tests {
     fn a_body_says_that_it_is_json() {
         let said = |kinds: &[&str]| {
             let mut headers = HeaderMap::new();
-            kinds.iter().for_each(|kind| drop(headers.append(CONTENT_TYPE, kind.parse().unwrap())));
+            for kind in kinds {
+                headers.append(CONTENT_TYPE, kind.parse().unwrap());
+            }
             says_json(&headers).map_err(|error| error.problem.code)
         };
         for good in

@@ -36,8 +36,10 @@ pub(crate) struct Rooms {
 }
 
 impl Rooms {
-    pub(crate) fn new(config: &ServerConfig) -> Self {
-        let [requests, streams, channels, connections, bodies] = config.shares().map(|(_, bounds, _)| bounds);
+    /// True by sabotage (`one-room`): a tenant may have all there is.
+    pub(crate) fn new(config: &ServerConfig, is_one: bool) -> Self {
+        let of = |bounds: Bounds| if is_one { bounds.with_scope(Some(bounds.total)) } else { bounds };
+        let [requests, streams, channels, connections, bodies] = config.shares().map(|(_, bounds, _)| of(bounds));
         Self {
             requests: Counter::new(requests),
             calls: Counter::new(requests),

@@ -30,10 +30,9 @@ pub(crate) async fn export(State(app): State<App>, Operator(principal): Operator
 }
 
 pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, request: Request) -> Answer<Response> {
-    body::check_plain(request.headers())?;
     // One after the other: a file is large, and read as a whole.
     let _turn = place(&app.rooms.imports, &principal.tenant, "run files are being imported")?;
-    let text = body::read(&app, &principal.seat, request.into_body(), app.config.import_bytes_max).await?;
+    let text = body::read_json(&app, request, app.config.import_bytes_max).await?;
     let file: RunFile = body::parse_recorded(&text, FILE_DEPTH_MAX)?;
     let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
         servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => ApiError::new(codes::RUN_EXISTS)

@@ -45,36 +45,36 @@ async fn pages_of_other_sites_are_refused_everywhere() {
     let keyed = Server::with(Options { auth: keys(), loopback: false, ..Options::default() }).await;
     for (server, key) in [(&local, "x-none: 1"), (&keyed, "authorization: Bearer acme-platform-admin")] {
         let port = server.address.port();
-        let host = format!("host: localhost:{port}");
-        let (own, other) =
-            (format!("origin: http://localhost:{port}"), format!("origin: http://localhost:{}", port - 1));
+        let host = &*format!("host: localhost:{port}");
+        let own = &*format!("origin: http://localhost:{port}");
+        let other = &*format!("origin: http://localhost:{}", port - 1);
         for (method, path) in ADDRESSES {
             let first = format!("{method} {path} HTTP/1.1");
             for lines in [
-                vec![host.as_str()],
-                vec![&host, &own],
-                vec![&host, &own, "sec-fetch-site: same-origin", "sec-fetch-mode: cors"],
-                vec![&host, "sec-fetch-site: none", "sec-fetch-mode: navigate"],
+                vec![host],
+                vec![host, own],
+                vec![host, own, "sec-fetch-site: same-origin", "sec-fetch-mode: cors"],
+                vec![host, "sec-fetch-site: none", "sec-fetch-mode: navigate"],
             ] {
                 let (status, answer) = asked(server, &first, &[&lines[..], &[key]].concat()).await;
                 assert_ne!(status, 403, "{first} {lines:?}: {answer}");
             }
             for lines in [
-                vec![host.as_str(), &other],
-                vec![&host, "origin: https://evil.example"],
-                vec![&host, "origin: null"],
-                vec![&host, &own, &other],
-                vec![&host, "sec-fetch-site: cross-site"],
-                vec![&host, "sec-fetch-site: same-site", "sec-fetch-mode: no-cors"],
-                vec![&host, &own, "sec-fetch-site: cross-site"],
-                vec![&host, "host: evil.example"],
-                vec![&host, &other, "upgrade: websocket", "accept: text/event-stream"],
+                vec![host, other],
+                vec![host, "origin: https://evil.example"],
+                vec![host, "origin: null"],
+                vec![host, own, other],
+                vec![host, "sec-fetch-site: cross-site"],
+                vec![host, "sec-fetch-site: same-site", "sec-fetch-mode: no-cors"],
+                vec![host, own, "sec-fetch-site: cross-site"],
+                vec![host, "host: evil.example"],
+                vec![host, other, "upgrade: websocket", "accept: text/event-stream"],
             ] {
                 let (status, answer) = asked(server, &first, &[&lines[..], &[key]].concat()).await;
                 assert_eq!(status, 403, "{first} {lines:?}: {answer}");
             }
         }
-        let preflight = ["access-control-request-method: POST", "origin: http://localhost:1", &host, key];
+        let preflight = ["access-control-request-method: POST", "origin: http://localhost:1", host, key];
         assert_eq!(asked(server, "OPTIONS /v1/keys HTTP/1.1", &preflight).await.0, 403);
     }
 }
@@ -142,7 +142,7 @@ async fn people_come_to_the_console_from_anywhere() {
     assert_eq!(asked(&server, "GET / HTTP/1.1", &front).await.0, 303);
     assert_eq!(asked(&server, "POST /console/ HTTP/1.1", &link).await.0, 403);
     let framed: Vec<&str> =
-        link.iter().map(|line| if line.contains("dest") { "sec-fetch-dest: iframe" } else { line }).collect();
+        link.iter().map(|line| if line.contains("dest") { "sec-fetch-dest: iframe" } else { *line }).collect();
     assert_eq!(asked(&server, "GET /console/ HTTP/1.1", &framed).await.0, 403);
     assert_eq!(asked(&server, "GET /console/assets/0/js/main.js HTTP/1.1", &link).await.0, 403);
 }

@@ -74,8 +74,9 @@ async fn an_idle_connection_makes_room() {
     let config = ServerConfig { connections_max: 2, ..ServerConfig::default() };
     let server = Server::with(Options { server: config, ..Options::default() }).await;
     let mut first = TcpStream::connect(server.address).await.unwrap();
+    assert!(ask(&mut first).await > 0);
     let mut second = TcpStream::connect(server.address).await.unwrap();
-    assert!(ask(&mut first).await > 0 && ask(&mut second).await > 0);
+    assert!(ask(&mut second).await > 0);
     for _ in 0..10 {
         let mut third = TcpStream::connect(server.address).await.unwrap();
         assert!(ask(&mut third).await > 0, "a connection that asks is served, however many are idle");
