@@ -3,6 +3,7 @@
 //! A sweep fails call 1, then call 2, and so on until a run of the scenario has fewer calls than that; after each, the
 //! scenario must have come out as if nothing had happened. What is *not* simulated here is damage to stored data.
 
+mod held;
 mod plan;
 
 use std::future::Future;
@@ -17,6 +18,7 @@ use crate::log::{Append, Appended, Expected, LogPage, LogStore, RunPage, StoredR
 use crate::position::Position;
 use crate::runs::Scope;
 
+pub use held::Held;
 pub use plan::{Fired, Plan};
 
 /// What happens to a call.
@@ -84,7 +86,13 @@ impl<S: Store + ?Sized> FaultyStore<S> {
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         match self.plan.count(method) {
-            None => call.await,
+            None => {
+                let answer = call.await;
+                if let Some(held) = self.plan.take_hold(method) {
+                    held.wait().await;
+                }
+                answer
+            }
             Some(Fault::ExecuteThenUnavailable) => {
                 let _lost = call.await;
                 Err(Fault::ExecuteThenUnavailable.error())

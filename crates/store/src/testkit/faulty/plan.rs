@@ -1,9 +1,10 @@
-//! Which calls fail, and what was called so far.
+//! Which calls fail or are held, and what was called so far.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Fault;
+use super::held::Held;
 use crate::testkit::methods::METHODS;
 
 /// Shared between a faulty store and the test that steers it.
@@ -18,6 +19,7 @@ struct Inner {
     record: Vec<&'static str>,
     by_method: BTreeMap<&'static str, u64>,
     fired: Vec<Fired>,
+    held: Option<(&'static str, Held)>,
 }
 
 #[derive(Debug)]
@@ -66,6 +68,19 @@ impl Plan {
         assert!(first >= 1 && last >= first, "calls are counted from 1");
         self.lock().rules.push(Rule { method, first, last, fault });
         self
+    }
+
+    /// Holds the answer of the next call of a method, which is performed.
+    pub fn hold(&self, method: &'static str) -> Held {
+        assert!(METHODS.contains(&method), "a store has no method {method}");
+        let held = Held::default();
+        self.lock().held = Some((method, held.clone()));
+        held
+    }
+
+    /// What holds the answer of this call, once.
+    pub(super) fn take_hold(&self, method: &'static str) -> Option<Held> {
+        self.lock().held.take_if(|(held, _)| *held == method).map(|(_, held)| held)
     }
 
     /// Calls so far, failed ones included.
