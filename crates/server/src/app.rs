@@ -9,7 +9,7 @@ use servo_runtime::serverless::Sight;
 use servo_runtime::{Runtime, Shutdown};
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::audit::Recorder;
+use crate::audit::{Acts, Recorder};
 use crate::auth::Auth;
 use crate::config::ServerConfig;
 use crate::cursor::CursorKey;
@@ -60,6 +60,8 @@ pub struct Shared {
     /// Uses of keys, until somebody writes them down.
     pub(crate) key_uses: Arc<Mutex<Option<KeyUses>>>,
     pub(crate) recorder: Recorder,
+    /// What is being changed, with or without its caller.
+    pub(crate) acts: Acts,
     pub(crate) plan_sources: PlanSources,
     pub(crate) host: Arc<dyn FunctionHost>,
     pub(crate) config: Arc<ServerConfig>,
@@ -113,6 +115,7 @@ impl App {
             hosts: parts.config.authorities(),
             pages: Pages::Own,
         };
+        let hang_up_drops = parts.runtime.engine().config().is_sabotaged("hang-up-drops");
         Ok(Self(Arc::new(Shared {
             rooms: Rooms::new(&parts.config, parts.runtime.engine().config().is_sabotaged("one-room")),
             connections: Connections::new(Bounds { places, fresh: places.div_ceil(2), beyond: BEYOND_MAX }),
@@ -128,6 +131,7 @@ impl App {
             keys,
             key_uses: Arc::new(Mutex::new(Some(key_uses))),
             recorder,
+            acts: Acts::new(parts.config.requests_max, hang_up_drops),
             plan_sources: parts.plan_sources,
             host: parts.host,
             config: Arc::new(parts.config),

@@ -4,9 +4,11 @@
 //! and codes, never bodies, results or credentials. ADR 9 says which are written before the answer and which behind it.
 
 pub(crate) mod actions;
+mod acts;
 mod note;
 mod recorder;
 mod throttle;
+mod whole;
 
 use std::sync::Arc;
 
@@ -19,20 +21,23 @@ use servo_model::{AuditEntry, AuditOutcome, TenantId};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::request::{Peer, RequestInfo, answered};
+use crate::request::{Peer, RequestInfo, answered, said};
 use actions::{Action, Recorded};
 
+pub(crate) use acts::Acts;
 pub(crate) use note::Note;
 use note::Noted;
 pub(crate) use recorder::Recorder;
 
 /// The reason of an entry whose caller went away before there was an answer.
 const CALLER_GONE: &str = "CALLER_GONE";
+/// The reason of an entry whose action was still under way when the server had to end: it may have been done.
+const SHUTTING_DOWN: &str = "SHUTTING_DOWN";
 
 /// A request on its way, with all that its entry will need. Dropped in the middle it still leaves one: otherwise hanging up
 /// in time would be a way to act unseen.
-struct Watched<'a> {
-    app: &'a App,
+struct Watched {
+    app: App,
     action: Action,
     note: Note,
     object: String,
@@ -48,37 +53,33 @@ pub(crate) async fn watch(app: &App, mut request: Request, next: Next) -> Respon
     let Some(route) = request.extensions().get::<MatchedPath>().cloned() else {
         return answered(request, next).await;
     };
-    let note = Note::default();
+    let action = actions::of(request.method(), route.as_str());
+    let acts = action.recorded != Recorded::IfDenied;
+    if acts && !app.acts.has_room() {
+        return said(ApiError::busy(TOO_MANY_LEFT), request.uri().path());
+    }
+    let note = if acts { Note::of_action() } else { Note::default() };
     request.extensions_mut().insert(note.clone());
     let object = object_in_path(route.as_str(), &mut request).await;
-    let mut watched = Watched {
-        app,
-        action: actions::of(request.method(), route.as_str()),
-        note,
+    let watched = Watched {
+        app: app.clone(),
+        action,
+        note: note.clone(),
         object,
         info: request.extensions().get::<Arc<RequestInfo>>().cloned().unwrap_or_default(),
         peer: request.extensions().get::<Peer>().copied(),
         answered: false,
         unwritten: None,
     };
-    let response = answered(request, next).await;
-    watched.answered = true;
-    if let Some(entry) = watched.record(&response) {
-        let is_before = watched.action.recorded == Recorded::Before;
-        let entry = if is_before { Some(entry) } else { app.recorder.put(entry) };
-        if let Some(entry) = entry {
-            watched.unwritten = Some(entry.clone());
-            if is_before {
-                app.recorder.before(entry).await;
-            } else {
-                app.recorder.behind(entry).await;
-            }
-            watched.unwritten = None;
-        }
+    if !acts {
+        return watched.through(request, next).await;
     }
-    drop(watched);
-    response
+    let request = whole::whole(request, &note);
+    app.acts.begin(note, watched.through(request, next)).await
 }
+
+/// What is said while too many actions go on whose callers have hung up.
+pub(crate) const TOO_MANY_LEFT: &str = "too many actions are under way whose callers have gone; try again later";
 
 /// The first parameter of the path, decoded: however it is spelt, it is the same object. Without the action that follows the id
 /// in some addresses of the REST API, which is no part of it.
@@ -98,12 +99,32 @@ async fn object_in_path(route: &str, request: &mut Request) -> String {
     id.to_owned()
 }
 
-impl Watched<'_> {
+impl Watched {
+    /// The answer of the handler, once its entry is where it belongs.
+    async fn through(mut self, request: Request, next: Next) -> Response {
+        let response = answered(request, next).await;
+        self.answered = true;
+        if let Some(entry) = self.record(&response) {
+            let is_before = self.action.recorded == Recorded::Before;
+            let entry = if is_before { Some(entry) } else { self.app.recorder.put(entry) };
+            if let Some(entry) = entry {
+                self.unwritten = Some(entry.clone());
+                if is_before {
+                    self.app.recorder.before(entry).await;
+                } else {
+                    self.app.recorder.behind(entry).await;
+                }
+                self.unwritten = None;
+            }
+        }
+        response
+    }
+
     /// The entry of something that was done. Others are on their way already: nobody waits for them.
     fn record(&self, response: &Response) -> Option<Arc<AuditEntry>> {
         let status = response.status();
-        let (is_known, is_unchanged, is_created) =
-            self.note.read(|noted| (noted.caller.is_some(), noted.unchanged, noted.created));
+        let (is_known, is_unchanged, is_done) =
+            self.note.read(|noted| (noted.caller.is_some(), noted.unchanged, noted.done));
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let recorder = &self.app.recorder;
         if denied {
@@ -114,16 +135,18 @@ impl Watched<'_> {
             return None;
         }
         if status.is_client_error() || status.is_server_error() {
-            if is_created {
+            if is_done {
                 return Some(Arc::new(self.entry(AuditOutcome::Allowed, reason(response))));
             }
             // Before anybody is known there is nobody who has tried.
             if is_known {
-                recorder.denied(self.entry(AuditOutcome::Failed, reason(response)));
+                let cut_short = self.note.is_cut_short().then(|| CALLER_GONE.to_owned());
+                recorder.denied(self.entry(AuditOutcome::Failed, cut_short.or_else(|| reason(response))));
             }
             return None;
         }
-        (!is_unchanged).then(|| Arc::new(self.entry(AuditOutcome::Allowed, None)))
+        let gone = || self.note.is_left().then(|| CALLER_GONE.to_owned());
+        (!is_unchanged).then(|| Arc::new(self.entry(AuditOutcome::Allowed, gone())))
     }
 
     fn entry(&self, outcome: AuditOutcome, reason: Option<String>) -> AuditEntry {
@@ -160,7 +183,7 @@ impl Watched<'_> {
     }
 }
 
-impl Drop for Watched<'_> {
+impl Drop for Watched {
     fn drop(&mut self) {
         if let Some(entry) = self.unwritten.take() {
             // Written twice is written once.
@@ -170,7 +193,8 @@ impl Drop for Watched<'_> {
             return;
         }
         if self.note.read(|noted| noted.caller.is_some() && !noted.unchanged) {
-            let gone = self.entry(AuditOutcome::Failed, Some(CALLER_GONE.to_owned()));
+            let reason = if self.app.acts.end().is_triggered() { SHUTTING_DOWN } else { CALLER_GONE };
+            let gone = self.entry(AuditOutcome::Failed, Some(reason.to_owned()));
             self.note.leave(&self.app.recorder, gone);
         }
     }

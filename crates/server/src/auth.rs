@@ -12,7 +12,7 @@ use servo_canon::Digest;
 use servo_model::{Role, SecurityContext, TenantId, Timestamp, codes};
 
 use crate::app::App;
-use crate::audit::Note;
+use crate::audit::{Note, TOO_MANY_LEFT};
 use crate::error::{Answer, ApiError};
 use crate::identity::{Authenticator, Credentials, Principal, SignedRequest};
 use crate::link::belongs_to;
@@ -166,6 +166,7 @@ async fn verified(app: &App, parts: &Parts, credentials: Option<Credentials<'_>>
     let now = app.runtime.engine().clock().now();
     for source in [&app.auth as &dyn Authenticator, &app.keys] {
         if let Some(Principal { subject, tenant, roles }) = source.authenticate(&credentials, now).await? {
+            check_room(app, parts, &tenant)?;
             let correlation_id = correlation_of(parts);
             let who = SecurityContext { subject, tenant, roles, correlation_id, trace: None, trace_state: None };
             let any_role = app.runtime.engine().config().is_sabotaged("any-role");
@@ -183,6 +184,12 @@ fn development(parts: &Parts) -> Answer<Caller> {
         return Err(ApiError::forbidden(detail));
     }
     Ok(noted(parts, SecurityContext::development(correlation_of(parts))))
+}
+
+/// Nobody begins another action whose tenant has too many under way that nobody waits for.
+fn check_room(app: &App, parts: &Parts, tenant: &TenantId) -> Answer<()> {
+    let acts = parts.extensions.get::<Note>().is_some_and(Note::acts);
+    if acts && !app.acts.has_room_for(tenant) { Err(ApiError::busy(TOO_MANY_LEFT)) } else { Ok(()) }
 }
 
 fn noted(parts: &Parts, mut who: SecurityContext) -> Caller {

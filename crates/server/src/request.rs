@@ -236,7 +236,7 @@ fn is_page(route: &str, path: &str) -> bool {
 }
 
 /// A refusal in the words of the API that was asked.
-fn said(error: ApiError, path: &str) -> Response {
+pub(crate) fn said(error: ApiError, path: &str) -> Response {
     if lambda::owns(path) { lambda::refused(error) } else { error.into_response() }
 }
 

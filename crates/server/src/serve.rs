@@ -52,6 +52,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     if let Some(uses) = app.key_uses.lock().await.take() {
         tasks.spawn("key-uses", note_uses(app.runtime.engine().store().clone(), uses));
     }
+    app.acts.run_on(tasks);
     // Closed when the last connection is gone.
     let (open, mut all_gone) = mpsc::channel::<()>(1);
     while let Some((stream, peer)) = next(&listener, &app).await {
@@ -63,18 +64,34 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
         }
         let local = stream.local_addr().map(|address| address.ip()).ok();
         let link = Arc::new(Link::new(local, place, ending));
-        let (server, open) = (server.clone(), open.clone());
+        let (server, open, end) = (server.clone(), open.clone(), app.acts.end().clone());
         tasks.spawn("connection", async move {
-            server.connection(stream, Peer(peer.ip()), &link).await;
+            tokio::select! {
+                biased;
+                () = server.connection(stream, Peer(peer.ip()), &link) => {}
+                () = end.triggered() => {}
+            }
             drop(open);
         });
     }
     drop((listener, open));
     let grace = Duration::from_millis(app.runtime.engine().config().shutdown_grace_ms);
+    let finished = async {
+        let _ = all_gone.recv().await;
+        // Those whose callers have gone have no connection.
+        app.acts.idle().await;
+    };
     tokio::select! {
         biased;
-        _ = all_gone.recv() => {}
-        () = clock.sleep(grace) => tracing::warn!("connections were still open when the grace period ended"),
+        () = finished => {}
+        () = clock.sleep(grace) => tracing::warn!("requests were still under way when the grace period ended"),
+    }
+    // What could not be finished says so in its entry, which is written with the others.
+    app.acts.cut();
+    tokio::select! {
+        biased;
+        () = app.acts.idle() => {}
+        () = clock.sleep(grace) => tracing::error!("requests did not end when they were told to"),
     }
     tokio::select! {
         biased;

@@ -1,9 +1,11 @@
 //! What is learnt about a request on its way in: who makes it, and what it is about.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_entrypoint::Created;
 use servo_model::{AuditEntry, AuditOutcome, SecurityContext, TenantId};
+use tokio::sync::Notify;
 
 use super::recorder::Recorder;
 
@@ -13,9 +15,19 @@ pub(crate) struct Note(Arc<Page>);
 
 /// What all clones of a note write on.
 #[derive(Debug, Default)]
-struct Page(Mutex<Noted>);
+struct Page {
+    noted: Mutex<Noted>,
+    /// Whether the request is one that changes something.
+    acts: bool,
+    /// The caller has hung up.
+    left: AtomicBool,
+    /// The body has not come to its end.
+    cut_short: AtomicBool,
+    /// Woken when it is done, which may be elsewhere than in its handler.
+    done: Notify,
+}
 
-/// The entry of a caller who has gone while what it asked for is still under way: only its end tells what became of it.
+/// The entry of what was still under way when its handler was dropped: only its end tells what became of it.
 struct Left {
     recorder: Recorder,
     entry: AuditEntry,
@@ -23,7 +35,7 @@ struct Left {
 
 impl Left {
     /// What was asked for is there after all.
-    fn created(self, object: &str) {
+    fn done(self, object: &str) {
         let entry = AuditEntry { outcome: AuditOutcome::Allowed, object_id: object.to_owned(), ..self.entry };
         self.recorder.later(Arc::new(entry.clipped()));
     }
@@ -38,9 +50,9 @@ impl std::fmt::Debug for Left {
 /// Whoever held it last is done, and nothing was made.
 impl Drop for Page {
     fn drop(&mut self) {
-        let noted = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.noted.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(left) = noted.left.take() {
-            left.recorder.denied(left.entry);
+            left.recorder.later(Arc::new(left.entry));
         }
     }
 }
@@ -52,29 +64,78 @@ pub(super) struct Noted {
     pub tenant: Option<TenantId>,
     pub action: Option<&'static str>,
     pub unchanged: bool,
-    /// What was asked for is there, whatever becomes of the answer.
-    pub created: bool,
+    /// What was asked for is done, whatever becomes of the answer.
+    pub done: bool,
     left: Option<Box<Left>>,
 }
 
 impl Created for Page {
     fn created(&self, invocation_id: &str) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.object = Some(invocation_id.to_owned());
-        noted.created = true;
+        noted.done = true;
         if let Some(left) = noted.left.take() {
-            left.created(invocation_id);
+            left.done(invocation_id);
         }
+        drop(noted);
+        self.done.notify_waiters();
     }
 }
 
 impl Note {
+    /// Of a request that changes something.
+    pub(super) fn of_action() -> Self {
+        let mut page = Page::default();
+        page.acts = true;
+        Self(Arc::new(page))
+    }
+
+    /// Whether the request is one that changes something.
+    pub(crate) fn acts(&self) -> bool {
+        self.0.acts
+    }
+
     fn change(&self, change: impl FnOnce(&mut Noted)) {
-        change(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.noted.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     pub(super) fn read<T>(&self, look: impl FnOnce(&Noted) -> T) -> T {
-        look(&self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&self.0.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The caller has hung up, and its handler goes on.
+    pub(super) fn leave_caller(&self) {
+        self.0.left.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.0.left.load(Ordering::Acquire)
+    }
+
+    /// The body ended before its end.
+    pub(super) fn cut_short(&self) {
+        self.0.cut_short.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.0.cut_short.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.read(|noted| noted.done)
+    }
+
+    /// Ready when it is done.
+    pub(super) async fn until_done(&self) {
+        let mut done = std::pin::pin!(self.0.done.notified());
+        done.as_mut().enable();
+        if !self.is_done() {
+            done.await;
+        }
+    }
+
+    pub(super) fn tenant_of_caller(&self) -> Option<TenantId> {
+        self.read(|noted| noted.caller.as_ref().map(|caller| caller.tenant.clone()))
     }
 
     pub(crate) fn caller(&self, caller: Arc<SecurityContext>) {
@@ -86,16 +147,16 @@ impl Note {
         self.change(|noted| noted.object = Some(id.to_owned()));
     }
 
-    /// What was made for a caller who goes on waiting: from here on it is done, even if the caller hangs up or is told of a fault.
-    pub(crate) fn created(&self, id: &str) {
+    /// What was asked for is done, and this is what it is about: so from here on, even if the caller hangs up or is told of a fault.
+    pub(crate) fn done(&self, id: &str) {
         self.0.created(id);
     }
 
-    /// The caller has gone. The entry says that it failed, and is written so if nothing comes of it.
+    /// The handler was dropped. The entry says that it failed, and is written so if nothing comes of it.
     pub(super) fn leave(&self, recorder: &Recorder, entry: AuditEntry) {
         let left = Left { recorder: recorder.clone(), entry };
-        self.change(|noted| match noted.object.as_deref().filter(|_| noted.created) {
-            Some(object) => left.created(object),
+        self.change(|noted| match noted.object.as_deref().filter(|_| noted.done) {
+            Some(object) => left.done(object),
             None => noted.left = Some(Box::new(left)),
         });
     }

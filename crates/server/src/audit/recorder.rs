@@ -13,6 +13,9 @@ use super::throttle::Throttle;
 
 /// Entries that wait to be written. When there are more, whoever acts waits, and whoever is refused is only counted.
 const QUEUE_MAX: usize = 4_096;
+/// Entries of what was done that found no room in the queue, from those who cannot wait. As they are written with the next of the
+/// queue, there are only ever few; more would be a store that takes none.
+const SPILL_MAX: usize = 16 * QUEUE_MAX;
 /// How often counts of refused requests are looked at.
 const DRAIN_EVERY: Duration = Duration::from_secs(10);
 /// How long entries gather that nobody waits for, so that they do not cost a commit each, in front of somebody's own.
@@ -26,19 +29,28 @@ enum Item {
     Flush(oneshot::Sender<()>),
 }
 
+type Spill = Arc<Mutex<Vec<Arc<AuditEntry>>>>;
+
 /// Takes entries. Clones share the queue.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     store: Arc<dyn Store>,
     queue: mpsc::Sender<Item>,
     throttle: Arc<Throttle>,
+    spill: Spill,
     waiting: Arc<Mutex<Option<mpsc::Receiver<Item>>>>,
 }
 
 impl Recorder {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
-        Self { store, queue, throttle: Arc::default(), waiting: Arc::new(Mutex::new(Some(waiting))) }
+        Self {
+            store,
+            queue,
+            throttle: Arc::default(),
+            spill: Arc::default(),
+            waiting: Arc::new(Mutex::new(Some(waiting))),
+        }
     }
 
     /// Written when this returns. If the store cannot now, it is tried again behind the answer: what was done cannot be taken
@@ -69,6 +81,10 @@ impl Recorder {
     pub(crate) fn later(&self, entry: Arc<AuditEntry>) {
         let refused = self.queue.try_send(Item::Entry(entry)).err().map(mpsc::error::TrySendError::into_inner);
         if let Some(Item::Entry(entry)) = refused {
+            let mut spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
+            if spill.len() < SPILL_MAX {
+                return spill.push(entry);
+            }
             let AuditEntry { id, tenant_id, actor, action, object_id, .. } = entry.as_ref();
             tracing::error!(%id, %tenant_id, actor, action, object_id, "an audit entry found no room in the queue");
         }
@@ -95,8 +111,8 @@ impl Recorder {
     /// The work behind it; only the first call has it.
     pub(crate) fn work(&self, clock: Arc<dyn Clock>) -> Option<Work> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let Recorder { store, throttle, .. } = self.clone();
-        Some(Work { store, throttle, waiting, clock })
+        let Recorder { store, throttle, spill, .. } = self.clone();
+        Some(Work { store, throttle, spill, waiting, clock })
     }
 }
 
@@ -104,6 +120,7 @@ impl Recorder {
 pub(crate) struct Work {
     store: Arc<dyn Store>,
     throttle: Arc<Throttle>,
+    spill: Spill,
     waiting: mpsc::Receiver<Item>,
     clock: Arc<dyn Clock>,
 }
@@ -132,6 +149,10 @@ impl Work {
             }
             let due = if flushed.is_empty() { Some(self.clock.now()) } else { None };
             self.write(entries).await;
+            let spilt = std::mem::take(&mut *self.spill.lock().unwrap_or_else(PoisonError::into_inner));
+            for spilt in spilt.chunks(AUDIT_BATCH_MAX) {
+                self.write(spilt.to_vec()).await;
+            }
             self.write_counts(due).await;
             for done in flushed {
                 let _ = done.send(());

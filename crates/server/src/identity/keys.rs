@@ -89,6 +89,17 @@ impl StoredKeys {
 
     /// Makes a key. The second value is its secret, which nobody can read again.
     pub async fn create(&self, ids: &Ids, now: Timestamp, new: NewKey) -> Result<(KeyRow, String), Error> {
+        self.create_as(ids.key_id(now), ids, now, new).await
+    }
+
+    /// The same with an id that is known before: whatever becomes of the call, it can be said which key it was about.
+    pub async fn create_as(
+        &self,
+        id: KeyId,
+        ids: &Ids,
+        now: Timestamp,
+        new: NewKey,
+    ) -> Result<(KeyRow, String), Error> {
         let (secret, shown, found_by) = if new.access {
             let id = text::access_key_id(ids.secret());
             (text::access_secret(ids.secret()), id.clone(), id)
@@ -101,7 +112,7 @@ impl StoredKeys {
         roles.sort_unstable();
         roles.dedup();
         let row = KeyRow {
-            id: ids.key_id(now),
+            id,
             tenant: new.tenant,
             name: new.name,
             roles,

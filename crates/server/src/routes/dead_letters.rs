@@ -57,7 +57,7 @@ pub(crate) async fn redrive(
     if redriven == 0 && position.is_some() {
         return Err(ApiError::new(codes::NOT_FOUND).detail("no dead letter has this position"));
     }
+    principal.audit.done(request.position.as_deref().unwrap_or("all"));
     engine.wake().log_grew();
-    principal.audit.object(request.position.as_deref().unwrap_or("all"));
     Ok(Body(Redriven { redriven }))
 }

@@ -66,7 +66,7 @@ pub(crate) async fn register(
     }
     let document = serde_json::to_string(&spec).map_err(|error| Invalid::new("", error.to_string()))?;
     let stored = app.runtime.engine().store().put_function(&principal.tenant, &name, &document).await?;
-    principal.audit.object(&format!("{name}:{}", stored.version));
+    principal.audit.done(&format!("{name}:{}", stored.version));
     let worker_address = app.host.worker_address(&principal.tenant, &name, &spec).await;
     Ok(Body(FunctionItem { worker_address, ..item(&stored)? }))
 }
@@ -203,7 +203,7 @@ pub(crate) async fn alias(
         }
         stored => stored?,
     };
-    principal.audit.object(&format!("{name}:{alias}={}", stored.version));
+    principal.audit.done(&format!("{name}:{alias}={}", stored.version));
     Ok(Body(AliasItem { alias: stored.alias.to_string(), version: stored.version }))
 }
 
@@ -223,7 +223,7 @@ pub(crate) async fn remove_alias(
         }
         removed => removed?,
     }
-    principal.audit.object(&format!("{name}:{alias}"));
+    principal.audit.done(&format!("{name}:{alias}"));
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -61,8 +61,10 @@ pub(crate) async fn create(
         expires_at: request.expires_in_seconds.map(|seconds| now.plus(Duration::from_secs(seconds))),
         access: request.kind == KeyKind::Access,
     };
-    let (row, secret) = app.keys.create(engine.ids(), now, new).await?;
-    principal.audit.object(row.id.as_str());
+    let id = engine.ids().key_id(now);
+    principal.audit.object(id.as_str());
+    let (row, secret) = app.keys.create_as(id, engine.ids(), now, new).await?;
+    principal.audit.done(row.id.as_str());
     Ok((StatusCode::CREATED, Body(CreatedKey { key: item(row, now), secret })).into_response())
 }
 

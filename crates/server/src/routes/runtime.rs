@@ -25,7 +25,7 @@ pub(crate) async fn execute(
     check_members(&text)?;
     let executed = app.runtime.contract().execute(command, app.runtime.fence()).await?;
     let names: Vec<_> = executed.events.iter().map(|event| event.name()).collect();
-    principal.audit.object(&names.join(","));
+    principal.audit.done(&names.join(","));
     Ok(Body(Executed { events: executed.events, snapshot: executed.snapshot }))
 }
 

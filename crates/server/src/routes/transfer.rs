@@ -39,7 +39,7 @@ pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, requ
             .detail(format!("run {run_id} is in this store already; nothing was changed")),
         other => other.into(),
     })?;
-    principal.audit.object(run_id.as_str());
+    principal.audit.done(run_id.as_str());
     let location = [(axum::http::header::LOCATION, format!("/v1/runs/{run_id}"))];
     Ok((StatusCode::CREATED, location, Body(RunRef { run_id })).into_response())
 }

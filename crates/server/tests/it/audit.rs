@@ -15,6 +15,8 @@ use crate::harness::{Answer, Options, Server, endless, keys, one_step, start, wa
 use crate::roles::{TABLE, level};
 use crate::serverless::support::{Obedient, definition_of};
 
+mod hangup;
+
 async fn server() -> Server {
     let handlers = Arc::new(Obedient::default());
     Server::with(Options { auth: keys(), loopback: false, handlers, ..Options::default() }).await

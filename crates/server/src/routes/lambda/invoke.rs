@@ -70,7 +70,7 @@ pub(super) async fn invoke(State(app): State<App>, request: Request) -> LambdaAn
     }
     let begun = executions.start(start).await?;
     if begun.created {
-        call.principal.audit.created(begun.run_id.as_str());
+        call.principal.audit.done(begun.run_id.as_str());
     } else {
         call.principal.audit.object(begun.run_id.as_str());
         call.principal.audit.unchanged();

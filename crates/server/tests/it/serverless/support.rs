@@ -25,7 +25,7 @@ pub(crate) struct Obedient {
 
 impl Obedient {
     /// The envelopes of invocations that hang: each has its ARN and the token for its next checkpoint.
-    pub(super) fn hanging(&self) -> Vec<Value> {
+    pub(crate) fn hanging(&self) -> Vec<Value> {
         self.hanging.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
