@@ -1,6 +1,6 @@
 //! What every handler can reach: the runtime, who may ask, and the limits.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use servo_entrypoint::RestRuntime;
@@ -67,6 +67,8 @@ pub struct Shared {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) loopback: bool,
     pub(crate) shutdown: Shutdown,
+    /// Whether connections are, once they are served.
+    encrypted: OnceLock<bool>,
     pub(crate) cursors: CursorKey,
     pub(crate) metrics: Metrics,
     pub(crate) samples: Samples,
@@ -137,7 +139,17 @@ impl App {
             config: Arc::new(parts.config),
             loopback: parts.loopback,
             shutdown: parts.shutdown,
+            encrypted: OnceLock::new(),
         })))
+    }
+
+    /// A server with a certificate speaks TLS only, one without speaks none.
+    pub(crate) fn serves(&self, encrypted: bool) {
+        let _ = self.encrypted.set(encrypted);
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.encrypted.get().copied().unwrap_or_default()
     }
 
     /// Every route with everything around it.

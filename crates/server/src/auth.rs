@@ -18,7 +18,7 @@ use crate::identity::{Authenticator, Credentials, Principal, SignedRequest};
 use crate::link::belongs_to;
 use crate::request::{RequestInfo, Whose};
 use crate::rooms::{self, Seat};
-use crate::sigv4::Signed;
+use crate::sigv4::{Signed, Unfit, is_signed};
 
 /// How principals are found.
 #[derive(Debug, Clone)]
@@ -136,27 +136,71 @@ pub(crate) enum ByHead {
     Claimed(TenantId),
 }
 
-/// Who makes a call of the Lambda API, before its body is read.
-pub(crate) async fn identify_head(app: &App, parts: &Parts) -> Answer<ByHead> {
-    let (Auth::Keys { .. }, Some(signed)) = (&app.auth, Signed::of(parts)) else {
-        return identify(app, parts).await.map(ByHead::Known);
-    };
-    let now = app.runtime.engine().clock().now();
-    for source in [&app.auth as &dyn Authenticator, &app.keys] {
-        if let Some(tenant) = source.access_key_tenant(signed.access_key, now).await? {
-            return Ok(ByHead::Claimed(tenant));
-        }
-    }
-    Err(ApiError::new(codes::UNAUTHENTICATED))
+/// Why a call of the Lambda API is nobody's, in as many words as AWS has for it.
+#[derive(Debug)]
+pub(crate) enum Nobody {
+    /// It has no credentials at all.
+    Missing,
+    /// What it has is nobody's, or not any more.
+    Unknown,
+    /// It is signed, and the signature is not taken.
+    Signature(Unfit),
+    /// What any other API would say, too.
+    Other(ApiError),
 }
 
-/// Who makes a call of the Lambda API. In development signatures are not looked at: clients sign with whatever they have.
-pub(crate) async fn identify_call(app: &App, parts: &Parts, body: &[u8]) -> Answer<Caller> {
-    match (&app.auth, Signed::of(parts)) {
-        (Auth::Keys { .. }, Some(signed)) => {
-            verified(app, parts, Some(Credentials::Signature(SignedRequest { signed, parts, body }))).await
+impl From<ApiError> for Nobody {
+    fn from(error: ApiError) -> Self {
+        Nobody::Other(error)
+    }
+}
+
+impl From<servo_store::Error> for Nobody {
+    fn from(error: servo_store::Error) -> Self {
+        Nobody::Other(error.into())
+    }
+}
+
+/// Who makes a call of the Lambda API, before its body is read. If only the body can tell, nothing but the secret is left to be
+/// asked. In development signatures are not looked at: clients sign with whatever they have.
+pub(crate) async fn identify_head(app: &App, parts: &Parts) -> Result<ByHead, Nobody> {
+    if matches!(app.auth, Auth::Development) || !is_signed(parts) {
+        return match identify(app, parts).await {
+            Ok(caller) => Ok(ByHead::Known(caller)),
+            Err(error) if error.problem.status != 401 => Err(Nobody::Other(error)),
+            Err(_) if parts.headers.contains_key(AUTHORIZATION) => Err(Nobody::Unknown),
+            Err(_) => Err(Nobody::Missing),
+        };
+    }
+    let signed = Signed::read(parts).map_err(Nobody::Signature)?;
+    let now = app.runtime.engine().clock().now();
+    let Some(tenant) = access_key_tenant(app, &signed, now).await? else { return Err(Nobody::Unknown) };
+    signed.check(parts, app.is_encrypted(), now).map_err(Nobody::Signature)?;
+    Ok(ByHead::Claimed(tenant))
+}
+
+/// Whose access key a signature names.
+async fn access_key_tenant(
+    app: &App,
+    signed: &Signed<'_>,
+    now: Timestamp,
+) -> Result<Option<TenantId>, servo_store::Error> {
+    for source in [&app.auth as &dyn Authenticator, &app.keys] {
+        if let Some(tenant) = source.access_key_tenant(signed.access_key, now).await? {
+            return Ok(Some(tenant));
         }
-        _ => identify(app, parts).await,
+    }
+    Ok(None)
+}
+
+/// Who has signed a call of the Lambda API, once its body is there.
+pub(crate) async fn identify_call(app: &App, parts: &Parts, body: &[u8]) -> Result<Caller, Nobody> {
+    let signed = Signed::read(parts).map_err(Nobody::Signature)?;
+    let request = SignedRequest { signed, parts, body, encrypted: app.is_encrypted() };
+    match verified(app, parts, Some(Credentials::Signature(request))).await {
+        Err(error) if error.problem.status == 401 => Err(Nobody::Signature(Unfit::another())),
+        Err(error) => Err(Nobody::Other(error)),
+        Ok(caller) => Ok(caller),
     }
 }
 

@@ -46,6 +46,8 @@ pub struct SignedRequest<'a> {
     pub(crate) signed: Signed<'a>,
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a [u8],
+    /// Whether the connection is.
+    pub(crate) encrypted: bool,
 }
 
 impl std::fmt::Debug for SignedRequest<'_> {
@@ -61,7 +63,7 @@ impl SignedRequest<'_> {
 
     /// Whether the signature was made with this secret, for this request, about now.
     pub fn is_by(&self, secret: &str, now: Timestamp) -> bool {
-        self.signed.is_by(secret, self.parts, self.body, now)
+        self.signed.is_by(secret, self.parts, self.encrypted, self.body, now)
     }
 }
 

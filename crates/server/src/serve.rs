@@ -53,6 +53,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
         tasks.spawn("key-uses", note_uses(app.runtime.engine().store().clone(), uses));
     }
     app.acts.run_on(tasks);
+    app.serves(server.tls.is_some());
     // Closed when the last connection is gone.
     let (open, mut all_gone) = mpsc::channel::<()>(1);
     while let Some((stream, peer)) = next(&listener, &app).await {

@@ -61,7 +61,9 @@ pub(super) fn for_lambda(problem: &Problem) -> Option<String> {
         "InvalidRequestContentException" => "send JSON",
         "RequestTooLargeException" => "send less, or a reference to data that is kept elsewhere",
         "TooManyRequestsException" => "try again in a moment",
-        "UnrecognizedClientException" => "give a key with --token or SERVO_TOKEN",
+        "UnrecognizedClientException" | "MissingAuthenticationTokenException" => {
+            "give a key with --token or SERVO_TOKEN"
+        }
         "AccessDeniedException" => "use a key that has the role for this",
         _ if problem.status >= 500 => return Some(server_fault(problem)),
         _ => return None,

@@ -461,7 +461,7 @@ async fn only_a_tenants_own_executions_exist() {
     let viewer = refused(begin("acme-viewer").await.unwrap()).await;
     assert_eq!((viewer.0, viewer.1.as_str()), (403, "AccessDeniedException"));
     let nobody = refused(server.request(Method::POST, INVOKE).body("{}").send().await.unwrap()).await;
-    assert_eq!((nobody.0, nobody.1.as_str()), (403, "UnrecognizedClientException"));
+    assert_eq!((nobody.0, nobody.1.as_str()), (403, "MissingAuthenticationTokenException"));
     let forged = server
         .request(Method::POST, INVOKE)
         .header(
@@ -473,5 +473,7 @@ async fn only_a_tenants_own_executions_exist() {
             ),
         )
         .header("x-amz-date", "20260131T120000Z");
-    assert_eq!(refused(forged.body("{}").send().await.unwrap()).await.0, 403);
+    let forged = refused(forged.body("{}").send().await.unwrap()).await;
+    assert_eq!((forged.0, forged.1.as_str()), (403, "InvalidSignatureException"));
+    assert!(forged.2.starts_with("Signature expired: 20260131T120000Z is now earlier than "), "{}", forged.2);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::json;
 use servo_model::{Role, TenantId};
+use servo_runtime::{Clock as _, SystemClock};
 use servo_server::auth::{AccessKey, Auth};
 use servo_server::config::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -63,8 +64,9 @@ async fn so_many_requests_are_under_way_and_no_more() {
 async fn answer_to_head(server: &Server, credentials: &str) -> String {
     let head = format!(
         "POST /2015-03-31/functions/f/invocations HTTP/1.1\r\nhost: {}\r\ncontent-length: 6000000\r\n\
-         x-amz-date: 20260131T120000Z\r\n{credentials}\r\n",
-        server.address
+         x-amz-date: {}\r\n{credentials}\r\n",
+        server.address,
+        signing_time()
     );
     let mut stream = half_a_request(server, &head).await;
     let mut answer = vec![0; 4_096];
@@ -72,10 +74,16 @@ async fn answer_to_head(server: &Server, credentials: &str) -> String {
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }
 
+/// Now, as signatures have it.
+fn signing_time() -> String {
+    format!("{}Z", SystemClock.now().to_string()[..19].replace(['-', ':'], ""))
+}
+
 fn signed_by(access_key: &str) -> String {
     format!(
-        "authorization: AWS4-HMAC-SHA256 Credential={access_key}/20260131/us-east-1/lambda/aws4_request, \
+        "authorization: AWS4-HMAC-SHA256 Credential={access_key}/{}/us-east-1/lambda/aws4_request, \
          SignedHeaders=host;x-amz-date, Signature={}\r\n",
+        &signing_time()[..8],
         "0".repeat(64)
     )
 }
@@ -93,10 +101,14 @@ async fn nobodys_body_is_read() {
     };
     let server = Server::with(Options { auth, ..Options::default() }).await;
     for (credentials, name) in [
-        (String::new(), "UnrecognizedClientException"),
+        (String::new(), "MissingAuthenticationTokenException"),
         ("authorization: Bearer svo_guess\r\n".to_owned(), "UnrecognizedClientException"),
         ("authorization: Bearer acme-viewer\r\n".to_owned(), "AccessDeniedException"),
         (signed_by("AKIDUNKNOWN"), "UnrecognizedClientException"),
+        // What can be said without the body and the secret is said without the body.
+        (signed_by("AKIDKNOWN").replace("host;", ""), "InvalidSignatureException"),
+        (signed_by("AKIDKNOWN").replace("/lambda/", "/s3/"), "InvalidSignatureException"),
+        (signed_by("AKIDKNOWN").replace("SignedHeaders", "Headers"), "IncompleteSignatureException"),
     ] {
         let answer = answer_to_head(&server, &credentials).await;
         assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(name), "{credentials}: {answer}");

@@ -216,7 +216,9 @@ async fn against_the_table_of_lambda(server: &Server) -> (Vec<String>, Vec<(Stri
         };
         for key in ["", "wrong", "ACME-VIEWER"] {
             let (status, name, text) = ask(key, "nobody").await;
-            if (status, name.as_str()) != (403, "UnrecognizedClientException") {
+            let told =
+                if key.is_empty() { "MissingAuthenticationTokenException" } else { "UnrecognizedClientException" };
+            if (status, name.as_str()) != (403, told) {
                 findings.push(format!("{method} {path} with `{key}`: {status} {text}"));
             }
         }

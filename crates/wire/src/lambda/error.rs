@@ -19,6 +19,9 @@ pub enum ErrorName {
     Unavailable,
     AccessDenied,
     UnrecognizedClient,
+    MissingAuthenticationToken,
+    IncompleteSignature,
+    InvalidSignature,
     UnknownOperation,
     MethodNotAllowed,
 }
@@ -38,6 +41,9 @@ impl ErrorName {
             ErrorName::Service | ErrorName::Unavailable => "ServiceException",
             ErrorName::AccessDenied => "AccessDeniedException",
             ErrorName::UnrecognizedClient => "UnrecognizedClientException",
+            ErrorName::MissingAuthenticationToken => "MissingAuthenticationTokenException",
+            ErrorName::IncompleteSignature => "IncompleteSignatureException",
+            ErrorName::InvalidSignature => "InvalidSignatureException",
             ErrorName::UnknownOperation => "UnknownOperationException",
             ErrorName::MethodNotAllowed => "MethodNotAllowedException",
         }
@@ -46,7 +52,11 @@ impl ErrorName {
     pub fn status(self) -> u16 {
         match self {
             ErrorName::InvalidParameterValue | ErrorName::InvalidRequestContent | ErrorName::CallbackTimeout => 400,
-            ErrorName::AccessDenied | ErrorName::UnrecognizedClient => 403,
+            ErrorName::AccessDenied
+            | ErrorName::UnrecognizedClient
+            | ErrorName::MissingAuthenticationToken
+            | ErrorName::IncompleteSignature
+            | ErrorName::InvalidSignature => 403,
             ErrorName::ResourceNotFound | ErrorName::UnknownOperation => 404,
             ErrorName::MethodNotAllowed => 405,
             ErrorName::DurableExecutionAlreadyStarted | ErrorName::ResourceConflict => 409,

@@ -6,7 +6,9 @@ use axum::response::{IntoResponse, Response};
 use servo_runtime::executions::Refused;
 use servo_wire::lambda::{ErrorBody, ErrorName};
 
+use crate::auth::Nobody;
 use crate::error::ApiError;
+use crate::sigv4::Unfit;
 
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
@@ -46,6 +48,25 @@ impl From<ApiError> for LambdaError {
         };
         let problem = *error.problem;
         Self::new(name, problem.detail.unwrap_or(problem.title))
+    }
+}
+
+/// Who is nobody is told why as AWS would tell.
+impl From<Nobody> for LambdaError {
+    fn from(nobody: Nobody) -> Self {
+        match nobody {
+            Nobody::Missing => {
+                let message = "Missing Authentication Token: send `Authorization: Bearer KEY`, or sign the request";
+                Self::new(ErrorName::MissingAuthenticationToken, message)
+            }
+            Nobody::Unknown => {
+                let message = "The security token included in the request is invalid.";
+                Self::new(ErrorName::UnrecognizedClient, message)
+            }
+            Nobody::Signature(Unfit::Incomplete(message)) => Self::new(ErrorName::IncompleteSignature, message),
+            Nobody::Signature(Unfit::Invalid(message)) => Self::new(ErrorName::InvalidSignature, message),
+            Nobody::Other(error) => error.into(),
+        }
     }
 }
 
