@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use servo_canon::Digest;
 use servo_entrypoint::{CompensationContext, FailedStepError, InvocationMetadata, InvocationMode, OwnerType};
 use servo_machine::{Command, ExecutionCommand};
+use servo_model::audit::first_id_at;
 use servo_model::event::Lineage;
 use servo_model::execution::{Execution, Operation};
 use servo_model::invocation::{Compensates, CompensationTrigger, EntrypointPin, ErrorCategory, Failure, errors};
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationStatus, OperationType};
-use servo_model::{RunState, TenantId};
+use servo_model::{AuditEntry, AuditOutcome, EventId, RunId, RunState, TenantId};
 use servo_store::{DispatchRow, Fence, Scope};
 
 use super::inflight::Registered;
@@ -21,6 +22,9 @@ use crate::engine::{Error, Order, Patience};
 use crate::entrypoints::{Loaded, from_inside};
 use crate::executions::{Executions, Refused, families};
 use crate::serverless::{Begin, failure_of};
+
+/// Who acts here, in front of whom it acts for.
+const ACTOR: &str = "system:compensation:";
 
 pub(crate) async fn run(
     executions: Executions,
@@ -59,16 +63,48 @@ enum NotYet {
 
 async fn compensate(executions: &Executions, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), NotYet> {
     let engine = executions.engine();
-    if let Some(undone) = engine.view(&Scope::System, &row.run_id, undone).await?
-        && let Err(failure) = start(executions, row, &undone).await?
-    {
-        tell(executions, row, failure.to_error()).await?;
+    if let Some(undone) = engine.view(&Scope::System, &row.run_id, undone).await? {
+        let started = start(executions, row, &undone).await?;
+        let entry = entry(row, &undone, &started);
+        engine.store().put_audit(vec![Arc::new(entry)]).await.map_err(Error::from)?;
+        if let Err(failure) = started {
+            tell(executions, row, failure.to_error()).await?;
+        }
     }
     Ok(join::deliver(engine, row, fence, owner).await?)
 }
 
+/// What the audit log says: nobody has asked for this run, so its actor is the part of the system that has started it, with the
+/// identity that it acts under. However often the dispatch is found, it is one entry: its id is of the round that is undone.
+fn entry(row: &DispatchRow, undone: &Undone, started: &Result<RunId, Failure>) -> AuditEntry {
+    let at = undone.context.timestamp;
+    let mut id = *first_id_at(at).as_bytes();
+    id[6..].copy_from_slice(&key(&row.tenant, row.run_id.as_str(), undone.round).as_bytes()[..10]);
+    (id[6], id[8]) = ((id[6] & 0x0f) | 0x70, (id[8] & 0x3f) | 0x80);
+    let (object, outcome, reason) = match started {
+        Ok(run_id) => (run_id, AuditOutcome::Allowed, None),
+        Err(failure) => (&row.run_id, AuditOutcome::Failed, Some(failure.error_type_id.clone())),
+    };
+    AuditEntry {
+        id: EventId::from_bytes(id),
+        at,
+        tenant_id: row.tenant.clone(),
+        actor: format!("{ACTOR}{}", undone.subject),
+        roles: Vec::new(),
+        action: "invocation.compensate".to_owned(),
+        object_kind: "run".to_owned(),
+        object_id: object.to_string(),
+        outcome,
+        correlation_id: undone.pin.correlation_id.clone(),
+        reason,
+        source: None,
+        count: 1,
+    }
+    .clipped()
+}
+
 /// The inner error says why the run can never be undone.
-async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> Result<Result<(), Failure>, NotYet> {
+async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> Result<Result<RunId, Failure>, NotYet> {
     let loaded = match handler(executions, row, undone).await.map_err(Error::from)? {
         Ok(loaded) => loaded,
         Err(failure) => return Ok(Err(failure)),
@@ -106,7 +142,7 @@ async fn start(executions: &Executions, row: &DispatchRow, undone: &Undone) -> R
     start.belong_to(undone.lineage.clone());
     let key = key(&row.tenant, row.run_id.as_str(), undone.round);
     match executions.engine().start_execution(start, Some(key), (None, None), None).await {
-        Ok(_) => Ok(Ok(())),
+        Ok((run_id, _)) => Ok(Ok(run_id)),
         // It will not get smaller.
         Err(Error::Store(servo_store::Error::Limit { what, limit })) => Ok(Err(too_large(what, limit))),
         Err(error) => Err(error.into()),

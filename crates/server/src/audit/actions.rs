@@ -128,6 +128,7 @@ pub(super) fn of(method: &Method, route: &str) -> Action {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
@@ -181,6 +182,42 @@ mod tests {
         for (method, route, _) in ACTIONS {
             assert!(found.iter().any(|(verb, path)| verb == method && path == route), "{method} {route} is no route");
         }
+    }
+
+    /// The names in the first column of the guide's table.
+    fn documented() -> BTreeSet<String> {
+        let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/security.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (_, table) = guide.split_once("| action | |\n|---|---|\n").unwrap();
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let is_name =
+            |text: &&str| text.contains('.') && text.bytes().all(|b| b.is_ascii_lowercase() || b"._-".contains(&b));
+        rows.flat_map(|row| row.split('`').filter(is_name)).map(str::to_owned).collect()
+    }
+
+    /// Finer names than a route's, as the handlers say them.
+    fn finer() -> BTreeSet<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/routes/serverless");
+        let texts =
+            ["entrypoints.rs", "invocations.rs"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
+        let is_name = |text: &&str| {
+            let rest = text.strip_prefix("entrypoint.").or_else(|| text.strip_prefix("invocation."));
+            rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+        };
+        texts.iter().flat_map(|text| text.split('"').filter(is_name)).map(str::to_owned).collect()
+    }
+
+    /// The guide lists every action that can stand in an entry of something that was done, and no other.
+    #[test]
+    fn the_guide_lists_every_action() {
+        let recorded = ACTIONS.iter().filter(|(_, _, action)| action.recorded != IfDenied);
+        let mut expected: BTreeSet<String> = recorded.map(|(_, _, action)| action.name.to_owned()).collect();
+        let finer = finer();
+        assert!(finer.len() >= 13, "{finer:?}");
+        expected.extend(finer);
+        // What the runtime does by itself.
+        expected.insert("invocation.compensate".to_owned());
+        assert_eq!(documented(), expected);
     }
 
     #[test]

@@ -18,4 +18,5 @@ mod tenancy;
 mod timeline;
 mod twice;
 mod types;
+mod undone;
 mod whole;
