@@ -207,6 +207,14 @@ class View {
             h("span", "started ", when(times.created_at)),
             this.spent(),
             record.mode ? h("span", record.mode) : null,
+            this.model.imported
+              ? h(
+                  "span.tag",
+                  { id: "imported", title: "its events say what a file said" },
+                  `imported by ${this.model.imported.by} `,
+                  when(this.model.imported.at),
+                )
+              : null,
             this.live,
           ],
           actions: [

@@ -23,6 +23,8 @@ export class RunModel {
     this.last = null;
     this.isPlan = false;
     this.ended = false;
+    /** Who put it here, if it came out of a file. */
+    this.imported = null;
     /** Each time that the run was begun: a retry is a new round on the same log. */
     this.rounds = [];
   }
@@ -302,5 +304,9 @@ const RULES = {
   RunDeadLettered(event, at) {
     this.deadReason = event.reason;
     this.marks.push({ at, text: "dead letter", kind: "dead" });
+  },
+  RunImported(event, at) {
+    // No mark on the axis: it may be long after the run.
+    this.imported = { by: event.importedBy, at };
   },
 };

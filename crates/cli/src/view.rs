@@ -18,7 +18,10 @@ mod types;
 mod version;
 mod whoami;
 
+use servo_model::Timestamp;
+
 pub use crate::output::style::Style;
+use crate::output::style::clean;
 pub use config::{GoodConfig, PrintedConfig};
 pub use doctor::{Check, CheckStatus, Diagnosis};
 pub use functions::Answered;
@@ -54,6 +57,12 @@ pub trait View {
     fn is_final(&self) -> bool {
         false
     }
+}
+
+/// Who put a run there that came out of a file: what a file said is not what was seen here.
+fn imported(by: Option<&str>, at: Option<Timestamp>, style: &Style) -> Option<String> {
+    let at = at.map(|at| format!("{}, ", style.time(at))).unwrap_or_default();
+    by.map(|by| format!("{at}from a file, by {}", clean(by)))
 }
 
 #[cfg(test)]

@@ -35,6 +35,11 @@ pub struct RunSnapshot {
     pub completed_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_duration_ms: Option<u64>,
+    /// Who put the run into this store, if it came out of a file: then its events say what the file said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_at: Option<Timestamp>,
     /// Why a run that is not running waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<BlockedBy>,
@@ -112,6 +117,8 @@ impl From<&RunState> for RunSnapshot {
             started_at: state.started_at,
             completed_at: state.completed_at,
             total_duration_ms: duration.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            imported_by: state.imported.as_ref().map(|imported| imported.by.clone()),
+            imported_at: state.imported.as_ref().map(|imported| imported.at),
             blocked_by: blocked_by(state),
         }
     }

@@ -71,6 +71,17 @@ pub struct RunState {
     /// Set when the run executes a function instead of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Box<Execution>>,
+    /// Set when the run came out of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<Imported>>,
+}
+
+/// Who put a run into this store, when, and how often that was done to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    pub by: String,
+    pub at: Timestamp,
+    pub times: u32,
 }
 
 /// One step with its current attempt; earlier attempts are kept as they ended.
@@ -169,6 +180,7 @@ impl RunState {
             first_failure: None,
             failures: Vec::new(),
             execution: None,
+            imported: None,
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use servo_canon::Digest;
 use servo_machine::Command;
-use servo_model::event::{self, EventBody, RunCancelled, idempotency_key};
+use servo_model::event::{self, EventBody, RunCancelled, RunImported, idempotency_key};
 use servo_model::invocation::InvocationStatus;
 use servo_model::{Event, Invalid, RunId, RunState, RunStatus, TenantId};
 use servo_store::log::{QueueChange, TimerChange};
@@ -28,6 +28,31 @@ pub struct RunFile {
     pub events: Vec<Box<RawValue>>,
     /// Digest over the events as they stand in the file, so that a cut or edited file is noticed.
     pub sha256: Digest,
+}
+
+/// Who imports, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Import<'a> {
+    pub tenant: &'a TenantId,
+    pub by: &'a str,
+    pub id: ImportedId,
+}
+
+/// What an imported run is called (ADR 32).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportedId {
+    /// As in the file. That it is taken says that somebody has it: for those who reach every tenant.
+    Kept,
+    /// By an id that only this tenant's imports of that run have: nothing is learnt about others'.
+    New,
+}
+
+/// The same for the same file, so that a run that was imported once is known.
+fn own_id(tenant: &TenantId, file: &RunFile) -> RunId {
+    let digest = Digest::of_parts(&["import", tenant.as_str(), file.run_id.as_str()], '|');
+    let mut random = [0; 10];
+    random.copy_from_slice(&digest.as_bytes()[..10]);
+    RunId::new(file.run_id.created_at().unwrap_or(file.created_at), random)
 }
 
 impl RunFile {
@@ -59,27 +84,70 @@ impl Engine {
     }
 
     /// Puts an exported run into this store, under the tenant of whoever imports it. The run is history: it is read and
-    /// shown, and goes on only if somebody signals it.
-    pub async fn import(&self, tenant: &TenantId, file: RunFile) -> Result<RunId, Error> {
+    /// shown, and goes on only if somebody signals it. Its last event says that it was imported, and by whom: the file's digest
+    /// shows that it was cut, not who has made it.
+    pub async fn import(&self, import: Import<'_>, file: RunFile) -> Result<RunId, Error> {
+        let tenant = import.tenant;
         if file.format != FORMAT {
             return Err(Invalid::new("format", format!("is `{FORMAT}`")).into());
         }
         if RunFile::digest(&file.events) != file.sha256 {
             return Err(Invalid::new("sha256", "does not match the events: the file was cut or changed").into());
         }
-        let mut state = RunState::new(file.run_id.clone());
-        let mut stored = Vec::with_capacity(file.events.len());
+        if self.store().get_run(&Scope::Tenant(tenant.clone()), &file.run_id).await?.is_some() {
+            return Err(servo_store::Error::RunExists { run_id: file.run_id }.into());
+        }
+        let run_id = match import.id {
+            ImportedId::Kept => file.run_id.clone(),
+            ImportedId::New => own_id(tenant, &file),
+        };
+        let mut state = RunState::new(run_id.clone());
+        let mut stored = Vec::with_capacity(file.events.len() + 1);
         for (index, document) in file.events.iter().enumerate() {
-            let event = Event::from_json(document.get()).map_err(|e| e.inside(&format!("events/{index}")))?;
+            let mut event = Event::from_json(document.get()).map_err(|e| e.inside(&format!("events/{index}")))?;
+            if event.run_id != file.run_id {
+                return Err(Invalid::new(format!("events/{index}/runId"), "is another run's").into());
+            }
+            event.run_id = run_id.clone();
             stored.push(stored_event(&event, tenant));
             state.advance(&event);
         }
+        if !stored.is_empty() {
+            let mark = self.mark(&import, &file, &state)?;
+            stored.push(stored_event(&mark, tenant));
+            state.advance(&mark);
+        }
         let mut row = RunRow::of(&state, file.request_key, file.created_at);
         row.tenant = tenant.clone();
-        let run_id = file.run_id;
         self.store().import_run(row, stored).await?;
         self.wake().log_grew();
         Ok(run_id)
+    }
+
+    /// What says that all before it came out of a file. Behind the last of its events, so that nothing in the file can take it back.
+    fn mark(&self, import: &Import<'_>, file: &RunFile, state: &RunState) -> Result<Event, Error> {
+        let now = self.now();
+        let no_room = || Invalid::new("events", "the sequence of the last one leaves no room for another");
+        let run_seq =
+            state.last_event_seq.checked_add(1).filter(|seq| i64::try_from(*seq).is_ok()).ok_or_else(no_room)?;
+        let imports = state.imported.as_ref().map_or(0, |imported| imported.times);
+        let body = EventBody::RunImported(RunImported {
+            logical_attempt_id: imports.saturating_add(1),
+            imported_by: import.by.to_owned(),
+            original_run_id: (state.run_id != file.run_id).then(|| file.run_id.clone()),
+        });
+        let (step, number) = body.key_parts();
+        let key = idempotency_key(&state.run_id, step, number, body.event_type(), state.plan_version());
+        Ok(Event {
+            event_id: self.ids().event_id(now),
+            run_id: state.run_id.clone(),
+            run_seq,
+            idempotency_key: key,
+            emitted_at: now,
+            emitted_by: "import".into(),
+            occurred_at: None,
+            body,
+        })
     }
 
     /// Ends a run whatever it does. A run that cannot be read is ended without reading it.

@@ -58,16 +58,16 @@ struct Names<'de> {
 }
 
 impl<'de> Names<'de> {
-    fn is_new(&mut self, name: &Cow<'de, str>) -> bool {
+    fn is_new(&mut self, name: Cow<'de, str>) -> bool {
         if self.few.len() < FEW {
-            let is_new = !self.few.contains(name);
-            self.few.push(name.clone());
+            let is_new = !self.few.contains(&name);
+            self.few.push(name);
             return is_new;
         }
         if self.many.is_empty() {
             self.many.extend(self.few.iter().cloned());
         }
-        self.many.insert(name.clone())
+        self.many.insert(name)
     }
 }
 
@@ -103,7 +103,7 @@ impl<'de> Visitor<'de> for Inside<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut names = Names::default();
         while let Some(Name(name)) = map.next_key()? {
-            if !names.is_new(&name) {
+            if !names.is_new(name.clone()) {
                 *self.found = Some(vec![name.into_owned()]);
                 return Err(A::Error::custom("stands twice"));
             }

@@ -50,11 +50,6 @@ pub(crate) fn is_signed(parts: &Parts) -> bool {
 }
 
 impl<'a> Signed<'a> {
-    /// `None` if the request is not signed in this way.
-    pub(crate) fn of(parts: &'a Parts) -> Option<Self> {
-        Self::read(parts).ok()
-    }
-
     /// The parts, or what is missing.
     pub(crate) fn read(parts: &'a Parts) -> Result<Self, Unfit> {
         let incomplete = |what: String| Unfit::Incomplete(what);
@@ -246,7 +241,7 @@ mod tests {
     #[test]
     fn a_signature_holds_for_its_request_and_secret_and_time() {
         let parts = parts(GOOD);
-        let signed = Signed::of(&parts).unwrap();
+        let signed = Signed::read(&parts).unwrap();
         assert_eq!(signed.access_key, "AKIDEXAMPLE");
         assert!(signed.is_by(SECRET, &parts, false, b"{}", now()));
         assert!(!signed.is_by("another", &parts, false, b"{}", now()), "another secret");
@@ -259,9 +254,9 @@ mod tests {
     fn what_is_no_signature_is_none() {
         let mut unsigned = parts(GOOD);
         unsigned.headers.insert("authorization", "Bearer x".parse().unwrap());
-        assert!(Signed::of(&unsigned).is_none() && !is_signed(&unsigned));
+        assert!(Signed::read(&unsigned).is_err() && !is_signed(&unsigned));
         let wrong = parts("00");
-        assert!(!Signed::of(&wrong).unwrap().is_by(SECRET, &wrong, false, b"{}", now()));
+        assert!(!Signed::read(&wrong).unwrap().is_by(SECRET, &wrong, false, b"{}", now()));
     }
 
     const TIME: &str = "20260131T120000Z";

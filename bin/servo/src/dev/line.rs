@@ -103,6 +103,7 @@ pub(super) fn of(event: &Event, operation: &str) -> Option<Line> {
             Some(error) => line("not undone", said(Some(error)), Some(Colour::Red)),
         },
         B::RunDeadLettered(body) => line("dead-lettered", body.reason.clone(), Some(Colour::Red)),
+        B::RunImported(body) => line("imported", format!("by {}", body.imported_by), Some(Colour::Yellow)),
         B::Unknown(body) => line("event", body.event_type.clone(), None),
         B::ExecutionStarted(_) | B::ExecutionEnded(_) | B::CallbackHeartbeat(_) | B::Runtime(_) => None,
     }

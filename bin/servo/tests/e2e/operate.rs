@@ -106,7 +106,12 @@ async fn a_run_moves_as_a_file_and_a_cut_file_is_refused() {
     let imported = servo(&["runs", "import", text(&file), "--server", &to.url]);
     assert!(imported.status.success(), "{}", said(&imported));
     let api = Api::new();
-    assert_eq!(api.events(&to.url, &run_id).await, api.events(&from.url, &run_id).await);
+    let mut there = api.events(&to.url, &run_id).await.expect("events");
+    let mark = there.pop().expect("an event that says so");
+    assert_eq!(mark["eventType"], "RunImported", "{mark}");
+    assert_eq!(Some(there), api.events(&from.url, &run_id).await);
+    let shown = servo(&["runs", "get", &run_id, "--server", &to.url, "-o", "table"]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("from a file, by "), "{}", said(&shown));
     let again = servo(&["runs", "import", text(&file), "--server", &to.url]);
     assert_eq!(again.status.code(), Some(5), "{}", said(&again));
     assert!(said(&again).contains("servo runs delete"), "{}", said(&again));

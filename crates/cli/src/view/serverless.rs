@@ -105,6 +105,7 @@ impl View for InvocationRecord {
             ("Result", self.result.as_ref().and_then(json)),
             ("Error", self.error.as_ref().map(|error| clean(&format!("{} ({})", error.message, error.error_type_id)))),
             ("Correlation", Some(clean(&self.observability.correlation_id))),
+            ("Imported", super::imported(self.imported_by.as_deref(), self.imported_at, style)),
         ])
     }
 

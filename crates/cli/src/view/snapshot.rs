@@ -66,6 +66,7 @@ fn header(run: &RunSnapshot, style: &Style) -> String {
         ("Queued", run.queued_at.map(|at| style.time(at))),
         ("Started", run.started_at.map(|at| style.time(at))),
         ("Ended", ended),
+        ("Imported", super::imported(run.imported_by.as_deref(), run.imported_at, style)),
         ("Last event", Some(run.last_event_seq.to_string())),
     ])
 }

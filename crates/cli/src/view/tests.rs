@@ -80,6 +80,23 @@ fn failed_run() -> Value {
     })
 }
 
+/// A run that came out of a file says so.
+#[test]
+fn a_run_that_was_imported() {
+    check::<RunSnapshot>(
+        json!({
+            "runId": "inv_2", "status": "CANCELLED", "lastEventSeq": 4, "failedSteps": 0, "artifacts": [], "steps": [],
+            "importedBy": "key_7", "importedAt": "2026-02-11T10:20:00.000Z",
+        }),
+        "\
+Run         inv_2
+Status      CANCELLED
+Imported    10m ago, from a file, by key_7
+Last event  4
+",
+    );
+}
+
 #[test]
 fn a_run_that_failed() {
     check::<RunSnapshot>(

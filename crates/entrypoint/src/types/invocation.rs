@@ -26,6 +26,11 @@ pub struct InvocationRecord {
     /// Before this time nothing happens by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_at: Option<Timestamp>,
+    /// Who put the run into this store, if it came out of a file: then it says what the file said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_at: Option<Timestamp>,
 }
 
 /// One thing that a run waits for.

@@ -121,7 +121,8 @@ fn body(body: &EventBody) -> String {
         | B::MessageReceived(_)
         | B::CompensationStarted(_)
         | B::CompensationEnded(_)
-        | B::RunDeadLettered(_) => panic!("a plan does not make such an event: {body:?}"),
+        | B::RunDeadLettered(_)
+        | B::RunImported(_) => panic!("a plan does not make such an event: {body:?}"),
         B::Runtime(_) | B::Unknown(_) => panic!("the machine does not make such an event: {body:?}"),
     }
 }

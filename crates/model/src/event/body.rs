@@ -16,7 +16,7 @@ use crate::limits::{TEXT_CHARS_MAX, fits};
 use crate::plan::{PlanRef, RunContext, check_document, check_version};
 use crate::run::RunStatus;
 use crate::step::StepStatus;
-use crate::{ArtifactRef, Invalid, SignalId, StepId, Timestamp, integer};
+use crate::{ArtifactRef, Invalid, RunId, SignalId, StepId, Timestamp, integer};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,8 @@ pub enum EventBody {
     CompensationStarted(CompensationStarted),
     CompensationEnded(Box<CompensationEnded>),
     RunDeadLettered(RunDeadLettered),
+    /// Engine type: what stands before it came out of a file.
+    RunImported(RunImported),
     /// A fact of the runtime contract, on the system stream.
     Runtime(RuntimeEvent),
     /// A type this version does not know, kept as it came.
@@ -359,6 +361,19 @@ pub struct TaskOrphaned {
     pub engine_attempt_id: Option<u32>,
 }
 
+/// The run came from a file, whose events nobody has vouched for: they say what the file said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunImported {
+    /// Which import of the run this is.
+    #[serde(deserialize_with = "integer::u32")]
+    pub logical_attempt_id: u32,
+    pub imported_by: String,
+    /// What the run was called in the file, where it has another id here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_run_id: Option<RunId>,
+}
+
 /// An event of a type this version does not know.
 #[derive(Debug, Clone)]
 pub struct UnknownBody {
@@ -425,6 +440,7 @@ impl EventBody {
             B::CompensationStarted(b) => ("RUN", b.logical_attempt_id),
             B::CompensationEnded(b) => ("RUN", b.logical_attempt_id),
             B::RunDeadLettered(b) => ("RUN", b.logical_attempt_id),
+            B::RunImported(b) => ("RUN", b.logical_attempt_id),
             B::HandlerInvoked(b) => ("RUN", b.invocation),
             B::HandlerReturned(b) => ("RUN", b.invocation),
             B::OperationUpdated(b) => (b.operation_id.as_str(), b.occurrence),
@@ -521,7 +537,8 @@ impl EventBody {
             | B::MessageReceived(_)
             | B::CompensationStarted(_)
             | B::CompensationEnded(_)
-            | B::RunDeadLettered(_) => Ok(()),
+            | B::RunDeadLettered(_)
+            | B::RunImported(_) => Ok(()),
             B::Runtime(_) | B::Unknown(_) => Ok(()),
         }
     }

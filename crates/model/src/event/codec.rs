@@ -199,6 +199,7 @@ typed_codec!(
     CompensationStarted,
     CompensationEnded,
     RunDeadLettered,
+    RunImported,
 );
 
 impl EventBody {

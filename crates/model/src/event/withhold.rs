@@ -58,6 +58,7 @@ impl EventBody {
             | EventBody::CallbackHeartbeat(_)
             | EventBody::CompensationStarted(_)
             | EventBody::RunDeadLettered(_)
+            | EventBody::RunImported(_)
             | EventBody::Runtime(_) => {}
         }
         self

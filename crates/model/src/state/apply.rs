@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Attempt, RunState, SignalRecord, StepState};
+use super::{Attempt, Imported, RunState, SignalRecord, StepState};
 use crate::event::{EventBody, RunQueued, RunStarted, SignalType};
 use crate::execution::Execution;
 use crate::plan::Plan;
@@ -149,6 +149,13 @@ impl RunState {
             | B::CompensationStarted(_)
             | B::CompensationEnded(_)
             | B::RunDeadLettered(_) => Execution::apply(&mut self.execution, event),
+            B::RunImported(body) => {
+                // Whatever an imported log says about earlier imports, the last one is our own.
+                let times = self.imported.as_ref().map_or(0, |imported| imported.times).saturating_add(1);
+                let (by, at) = (body.imported_by.clone(), event.emitted_at);
+                self.imported = Some(Box::new(Imported { by, at, times }));
+                Applied::Changed
+            }
             B::TaskOrphaned(_) | B::Runtime(_) | B::Unknown(_) => Applied::NoEffect,
         }
     }

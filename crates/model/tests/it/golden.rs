@@ -148,6 +148,7 @@ fn every_type_has_a_golden_record() {
         "CompensationStarted",
         "CompensationEnded",
         "RunDeadLettered",
+        "RunImported",
     ];
     let runtime = EVENTS.map(|(name, _)| name);
     for name in CANONICAL_TYPES.iter().chain(&engine).chain(&runtime) {

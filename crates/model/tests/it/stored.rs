@@ -67,7 +67,8 @@ fn a_known_type_is_kept_without_a_copy() {
         assert_eq!(event.body.stored_type(), event.body.event_type());
         assert!(matches!(event.body.stored_type(), Cow::Borrowed(_)), "{:?}", event.body);
     }
-    let names = EVENTS.iter().map(|(name, _)| *name).chain(["RunQueued", "ExecutionStarted", "RunDeadLettered"]);
+    let names =
+        EVENTS.iter().map(|(name, _)| *name).chain(["RunQueued", "ExecutionStarted", "RunDeadLettered", "RunImported"]);
     for name in names {
         assert!(matches!(EventBody::interned_type(name), Cow::Borrowed(kept) if kept == name), "{name}");
     }

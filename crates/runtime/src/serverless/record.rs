@@ -46,6 +46,8 @@ pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
         },
         earliest_at: earliest_at(state, execution),
         blocked_by,
+        imported_by: state.imported.as_ref().map(|imported| imported.by.clone()),
+        imported_at: state.imported.as_ref().map(|imported| imported.at),
     })
 }
 

@@ -289,6 +289,8 @@ impl Serverless {
             },
             blocked_by: Vec::new(),
             earliest_at: None,
+            imported_by: None,
+            imported_at: None,
         })
     }
 }

@@ -11,7 +11,7 @@ use servo_model::event::{EventBody, StepStarted, idempotency_key};
 use servo_model::operation::OperationAction;
 use servo_model::{EventId, RunId, RunSnapshot, RunState, RunStatus, StepId, StepStatus, TenantId};
 use servo_runtime::loops::projector::Projector;
-use servo_runtime::transfer::RunFile;
+use servo_runtime::transfer::{Import, ImportedId, RunFile};
 use servo_sim::Node;
 use servo_sim::faults::{RandomFaults, Scripted};
 use servo_store::log::StoredSnapshot;
@@ -96,7 +96,9 @@ fn with_a_gap(world: &World, node: &Node, run_id: &RunId, name: &str) -> RunFile
 
 fn import(world: &World, node: &Node, file: RunFile) -> RunId {
     let engine = node.runtime.engine().clone();
-    world.block_on(async move { engine.import(&TenantId::default_tenant(), file).await }).unwrap()
+    let tenant = TenantId::default_tenant();
+    let import = async move { engine.import(Import { tenant: &tenant, by: "me", id: ImportedId::Kept }, file).await };
+    world.block_on(import).unwrap()
 }
 
 /// ES-046, ES-049
@@ -115,8 +117,11 @@ fn a_gap_is_reported_read_again_and_no_corruption() {
     assert_eq!((alert.severity, alert.run_id.as_ref()), (Severity::P2, Some(&gapped)));
     assert_eq!(alert.message, "runSeq 14 follows 3; the run was read again");
     let (original, copy) = (world.snapshot(&node, &run_id), world.snapshot(&node, &gapped));
-    assert_eq!(copy.last_event_seq, original.last_event_seq + 10);
-    let same = RunSnapshot { run_id: gapped, last_event_seq: copy.last_event_seq, ..original };
+    // Ten that are missing, and the one that says that it was imported.
+    assert_eq!(copy.last_event_seq, original.last_event_seq + 11);
+    let (imported_by, imported_at) = (copy.imported_by.clone(), copy.imported_at);
+    let same =
+        RunSnapshot { run_id: gapped, last_event_seq: copy.last_event_seq, imported_by, imported_at, ..original };
     assert_eq!(copy, same);
     world.verify();
 }

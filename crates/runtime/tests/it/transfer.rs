@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use servo_machine::{Refusal, SignalKind};
 use servo_model::{RunId, RunStatus, TenantId};
 use servo_runtime::Error;
-use servo_runtime::transfer::RunFile;
+use servo_runtime::transfer::{Import, ImportedId, RunFile};
 use servo_sim::faults::{Fate, Fault, Scripted};
 use servo_sim::{Node, Sabotage};
 use servo_store::Scope;
@@ -21,8 +21,12 @@ fn export(world: &World, node: &Node, run_id: &RunId) -> RunFile {
 }
 
 fn import(world: &World, node: &Node, tenant: &str, file: RunFile) -> Result<RunId, Error> {
+    import_as(world, node, tenant, ImportedId::Kept, file)
+}
+
+fn import_as(world: &World, node: &Node, tenant: &str, id: ImportedId, file: RunFile) -> Result<RunId, Error> {
     let (engine, tenant) = (node.runtime.engine().clone(), TenantId::parse(tenant).unwrap());
-    world.block_on(async move { engine.import(&tenant, file).await })
+    world.block_on(async move { engine.import(Import { tenant: &tenant, by: "me", id }, file).await })
 }
 
 /// The file as it goes over the wire and comes back.
@@ -60,9 +64,16 @@ fn a_run_survives_the_way_through_a_file() {
     let file = export(&here, &node, &run_id);
     assert_eq!(import(&there, &other, "acme", sent(&file)).unwrap(), run_id);
     let back = export(&there, &other, &run_id);
-    assert_eq!(documents(&back), documents(&file), "byte for byte");
-    assert_eq!((back.sha256, back.request_key), (file.sha256, file.request_key));
-    assert_eq!(there.snapshot(&other, &run_id), here.snapshot(&node, &run_id));
+    let (mark, before) = back.events.split_last().unwrap();
+    let before: Vec<&str> = before.iter().map(|event| event.get()).collect();
+    assert_eq!(before, documents(&file), "byte for byte");
+    assert!(mark.get().contains("\"eventType\":\"RunImported\""), "{}", mark.get());
+    assert_eq!(back.request_key, file.request_key);
+    let mut imported = there.snapshot(&other, &run_id);
+    assert_eq!(imported.imported_by.take().as_deref(), Some("me"));
+    assert!(imported.imported_at.take().is_some());
+    imported.last_event_seq -= 1;
+    assert_eq!(imported, here.snapshot(&node, &run_id));
     there.verify();
     // Again is refused, here and there.
     for (world, node) in [(&here, &node), (&there, &other)] {
@@ -111,6 +122,68 @@ fn a_cut_or_changed_file_is_refused() {
     let error = import(&there, &other, "acme", forged).unwrap_err();
     assert!(matches!(&error, Error::Invalid(invalid) if invalid.field.starts_with("events/4")), "{error}");
     assert!(there.rows().is_empty());
+}
+
+/// A file may say of itself what it likes, with a digest that is right: what is read of it here is marked as what a file said.
+#[test]
+fn a_forged_file_cannot_take_the_mark_away() {
+    let (here, there) = (World::new(11), World::new(12));
+    let (node, other) = (here.leader(), there.leader());
+    let run_id = eventful(&here, &node);
+    let raw = |event: &Value| RawValue::from_string(event.to_string()).unwrap();
+    let forge = |change: &dyn Fn(&mut Value)| {
+        let mut file = sent(&export(&here, &node, &run_id));
+        let mut last: Value = serde_json::from_str(file.events.last().unwrap().get()).unwrap();
+        last["runSeq"] = json!(last["runSeq"].as_u64().unwrap() + 1);
+        last["eventType"] = json!("RunImported");
+        last["idempotencyKey"] = json!(servo_canon::Digest::of(b"forged").to_string());
+        last["emittedAt"] = json!("2999-01-01T00:00:00.000Z");
+        last.as_object_mut().unwrap().remove("status");
+        (last["logicalAttemptId"], last["importedBy"]) = (json!(u32::MAX), json!("boss"));
+        change(&mut last);
+        file.events.push(raw(&last));
+        file.sha256 = servo_canon::Digest::of_parts(&documents(&file), '\n');
+        file
+    };
+    let imported = import(&there, &other, "acme", forge(&|_| {})).unwrap();
+    let snapshot = there.snapshot(&other, &imported);
+    assert_eq!(snapshot.imported_by.as_deref(), Some("me"));
+    assert!(snapshot.imported_at.unwrap() < servo_model::Timestamp::parse("2999-01-01T00:00:00.000Z").unwrap());
+    // A sequence behind which there is none.
+    for seq in [i64::MAX as u64, u64::MAX] {
+        let error = import(&there, &other, "globex", forge(&|last| last["runSeq"] = json!(seq))).unwrap_err();
+        assert!(matches!(&error, Error::Invalid(_) | Error::Store(_)), "{error}");
+    }
+    there.verify();
+}
+
+/// Whoever imports under an id of its own learns nothing about the ids of others, and its own import is known again.
+#[test]
+fn an_import_says_nothing_about_others_runs() {
+    let world = World::new(13);
+    let node = world.leader();
+    let run_id = world.run(&node, json!([{"stepId": "a"}]));
+    world.wait_status(&node, &run_id, RunStatus::Completed);
+    let taken = export(&world, &node, &run_id);
+    let import = |tenant: &str, file: &RunFile| import_as(&world, &node, tenant, ImportedId::New, sent(file));
+    let copy = import("acme", &taken).unwrap();
+    assert_ne!(copy, run_id);
+    let mark = export(&world, &node, &copy);
+    assert!(mark.events.last().unwrap().get().contains(run_id.as_str()), "it says what it was");
+    // The same file, after the run that has its id is gone.
+    world
+        .block_on({
+            let (engine, run_id) = (node.runtime.engine().clone(), run_id.clone());
+            async move { engine.delete(&Scope::System, &run_id, "me").await }
+        })
+        .unwrap();
+    let free = import("globex", &taken).unwrap();
+    assert!(free != run_id && free != copy, "as while it was there, and each tenant its own");
+    for tenant in ["acme", "globex"] {
+        let again = import(tenant, &taken).unwrap_err();
+        assert!(matches!(again, Error::Store(servo_store::Error::RunExists { .. })), "{again}");
+    }
+    world.verify();
 }
 
 /// An imported run belongs to whoever imported it, also for what happens to it later.

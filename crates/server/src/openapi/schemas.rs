@@ -91,6 +91,8 @@ fn own() -> Vec<(&'static str, Value)> {
                     "blocked_by": {"type": "array", "description": "Why it does not go on.", "items": {"type": "object", "required": ["cause"],
                         "properties": {"cause": text(), "name": text(), "reason": text(), "invocation_id": text(), "until": {"type": "string", "format": "date-time"}}}},
                     "earliest_at": {"type": ["string", "null"], "format": "date-time", "description": "When it can move at the earliest."},
+                    "imported_by": {"type": "string", "description": "Who put the run into this store, if it came out of a file: it says what the file said."},
+                    "imported_at": {"type": "string", "format": "date-time"},
                     "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}}),
         ),
         (

@@ -5,9 +5,9 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::{IntoResponse, Response};
-use servo_model::codes;
 use servo_model::limits::JSON_DEPTH_MAX;
-use servo_runtime::transfer::RunFile;
+use servo_model::{Role, codes};
+use servo_runtime::transfer::{Import, ImportedId, RunFile};
 use servo_wire::v1::{RunRef, TerminateRequest};
 
 use super::scope;
@@ -34,7 +34,10 @@ pub(crate) async fn import(State(app): State<App>, Admin(principal): Admin, requ
     let _turn = place(&app.rooms.imports, &principal.tenant, "run files are being imported")?;
     let text = body::read_json(&app, request, app.config.import_bytes_max).await?;
     let file: RunFile = body::parse_recorded(&text, FILE_DEPTH_MAX)?;
-    let run_id = app.runtime.engine().import(&principal.tenant, file).await.map_err(|error| match error {
+    // Those who reach every tenant may know that an id is taken; others get one of their own.
+    let id = if principal.allows(Role::PlatformAdmin) { ImportedId::Kept } else { ImportedId::New };
+    let import = Import { tenant: &principal.tenant, by: &principal.subject, id };
+    let run_id = app.runtime.engine().import(import, file).await.map_err(|error| match error {
         servo_runtime::Error::Store(servo_store::Error::RunExists { run_id }) => ApiError::new(codes::RUN_EXISTS)
             .detail(format!("run {run_id} is in this store already; nothing was changed")),
         other => other.into(),

@@ -17,9 +17,17 @@ async fn a_run_moves_from_one_store_to_another() {
     let imported = to.post_text("/v1/runs/import", &file.text).await;
     assert_eq!(imported.status, 201, "{}", imported.text);
     assert_eq!(imported.run_id(), run);
-    assert_eq!(to.get(&format!("/v1/runs/{run}")).await.json, snapshot);
-    let (mine, theirs) = (format!("/v1/runs/{run}/events"), format!("/v1/runs/{run}/events"));
-    assert_eq!(from.get(&mine).await.json, to.get(&theirs).await.json);
+    let mut shown = to.get(&format!("/v1/runs/{run}")).await.json;
+    let shown_members = shown.as_object_mut().unwrap();
+    assert_eq!(shown_members.remove("importedBy"), Some(json!("dev")));
+    assert!(shown_members.remove("importedAt").is_some());
+    shown["lastEventSeq"] = json!(shown["lastEventSeq"].as_u64().unwrap() - 1);
+    assert_eq!(shown, snapshot);
+    let path = format!("/v1/runs/{run}/events");
+    let (mine, theirs) = (from.get(&path).await.json, to.get(&path).await.json);
+    let (mark, before) = theirs["events"].as_array().unwrap().split_last().unwrap();
+    assert_eq!(mine["events"].as_array().unwrap(), before);
+    assert_eq!((&mark["eventType"], &mark["importedBy"]), (&json!("RunImported"), &json!("dev")));
     let again = to.post_text("/v1/runs/import", &file.text).await;
     assert_eq!(again.status, 409);
     again.is_problem("RUN_EXISTS");
@@ -140,6 +148,7 @@ async fn an_imported_run_belongs_to_its_importer() {
     assert_eq!(server.send(Method::DELETE, &path, "acme-admin", None).await.status, 204);
     let imported = server.import_as("globex-admin", &file).await;
     assert_eq!(imported.status, 201, "{}", imported.text);
+    let path = format!("/v1/runs/{}", imported.run_id());
     let cancel = json!({"signalId": "c", "type": "CANCEL"});
     for _ in 0..2 {
         assert_eq!(server.send(Method::GET, &path, "acme-viewer", None).await.status, 404);
@@ -150,4 +159,39 @@ async fn an_imported_run_belongs_to_its_importer() {
     }
     let signalled = server.send(Method::POST, &format!("{path}/signals"), "globex-operator", Some(&cancel)).await;
     assert_eq!(signalled.status, 200, "{}", signalled.text);
+}
+
+/// S1: whether the id in a file is another tenant's run, or nobody's, is answered alike: with a run of one's own.
+#[tokio::test]
+async fn an_import_says_nothing_about_foreign_runs() {
+    let server = Server::with(Options { auth: keys(), ..Options::default() }).await;
+    let mut answers = Vec::new();
+    for taken in [true, false] {
+        let run = server.start_as("acme-operator", endless()).await;
+        let path = format!("/v1/runs/{run}");
+        let file = server.send(Method::GET, &format!("{path}/export"), "acme-operator", None).await;
+        if !taken {
+            assert_eq!(server.send(Method::DELETE, &path, "acme-admin", None).await.status, 204);
+        }
+        let imported = server.import_as("globex-admin", &file).await;
+        assert_ne!(imported.run_id(), run);
+        let again = server.import_as("globex-admin", &file).await;
+        again.is_problem("RUN_EXISTS");
+        let shown = server.send(Method::GET, &format!("/v1/runs/{}", imported.run_id()), "globex-viewer", None).await;
+        assert_eq!(shown.json["importedBy"], "globex-admin", "{}", shown.text);
+        let seen = server.send(Method::GET, &path, "globex-viewer", None).await;
+        let detail = again.json["detail"].as_str().unwrap().replace(imported.run_id().as_str(), "ID");
+        answers.push((imported.status, again.status, detail, seen.status));
+        // Its owner's is as it was.
+        let own = server.send(Method::GET, &path, "acme-viewer", None).await;
+        assert_eq!(own.status, if taken { 200 } else { 404 });
+        assert!(own.json["importedBy"].is_null());
+    }
+    assert_eq!(answers[0], answers[1]);
+    // Who reaches every tenant keeps the id, and is told that it is taken.
+    let run = server.start_as("acme-operator", endless()).await;
+    let file = server.send(Method::GET, &format!("/v1/runs/{run}/export"), "acme-operator", None).await;
+    server.import_as("globex-platform-admin", &file).await.is_problem("RUN_EXISTS");
+    assert_eq!(server.send(Method::DELETE, &format!("/v1/runs/{run}"), "acme-admin", None).await.status, 204);
+    assert_eq!(server.import_as("globex-platform-admin", &file).await.run_id(), run);
 }

@@ -148,7 +148,8 @@ impl Watch {
             | B::MessageReceived(_)
             | B::CompensationStarted(_)
             | B::CompensationEnded(_)
-            | B::RunDeadLettered(_) => Err(format!("a plan made {}", body.event_type())),
+            | B::RunDeadLettered(_)
+            | B::RunImported(_) => Err(format!("a plan made {}", body.event_type())),
             B::Runtime(_) | B::Unknown(_) => Err("no fact of a run".to_owned()),
         }
     }

@@ -127,6 +127,14 @@ fn runs() -> Vec<(&'static str, Value)> {
         ("startedAt", time()),
         ("completedAt", time()),
         ("totalDurationMs", count()),
+        (
+            "importedBy",
+            told(
+                text(),
+                "Who put the run into this store, if it came out of a file: its events say what the file said.",
+            ),
+        ),
+        ("importedAt", time()),
         ("blockedBy", told(list(blocked), "Why a run that does not go on waits.")),
     ];
     let created = told(flag(), "Whether this request started it.");
