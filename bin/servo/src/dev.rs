@@ -42,6 +42,11 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
         let what = "--virtual-time would fill a kept store with events of the future";
         return Err(Failure::usage(what).hint("add --ephemeral"));
     }
+    // What was said wrong is told before anything is removed, started or put into the store.
+    let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &flags.entrypoints {
+        folder::check(path)?;
+    }
     let mut config = config::load(None)?;
     config.server.bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     config.server.tls = None;
@@ -69,7 +74,6 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
             sample: !args.no_sample,
         }
     };
-    let given = args.function.iter().map(|text| Given::parse(text)).collect::<Result<Vec<_>, _>>()?;
     // Whoever wants JSON on stderr has a program reading it.
     let shows_events = !flags.quiet && args.log.format != Some(LogFormat::Json);
     let (printer, held) = Printer::on_stderr(global.color);
@@ -89,11 +93,11 @@ pub(crate) async fn run(args: DevArgs, flags: DevFlags, global: &Global, out: &O
         if let Some(clock) = jumping {
             tasks.spawn("virtual time", time::run(runtime.engine().clone(), clock, printer.clone()));
         }
-        if !args.no_sample {
-            sample::start_on_empty_store(runtime, serverless.as_ref()).await;
-        }
         for function in &given {
             function.begin(runtime, handlers).await?;
+        }
+        if !args.no_sample {
+            sample::start_on_empty_store(runtime, serverless.as_ref()).await;
         }
         let stop = runtime.engine().shutdown().clone();
         if given.iter().any(Given::is_program) {

@@ -19,8 +19,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const FILES_MAX: usize = 500;
 
 /// Tells one state of a file and the one beside it from another.
-type Stamp = [Option<(SystemTime, u64)>; 2];
-type Seen = BTreeMap<String, Stamp>;
+pub(super) type Stamp = [Option<(SystemTime, u64)>; 2];
+pub(super) type Seen = BTreeMap<String, Stamp>;
 
 pub(super) struct Folder {
     path: PathBuf,
@@ -34,9 +34,7 @@ pub(super) struct Folder {
 impl Folder {
     /// Registers what is there, and takes out of use what was there at an earlier start and is not any more.
     pub(super) async fn open(path: PathBuf, registrar: Registrar) -> Result<Self, Failure> {
-        let seen = look(&path).map_err(|error| {
-            Failure::usage(format!("--entrypoints {}: {error}", path.display())).hint("name a folder of .star files")
-        })?;
+        let seen = check(&path)?;
         let mut folder = Self { path, registrar, dealt: Seen::new(), addresses: BTreeMap::new() };
         let before = folder.registrar.tagged().await.map_err(|error| Failure::new(1, error.message))?;
         let all_registered = folder.deal(seen).await;
@@ -131,6 +129,13 @@ impl Folder {
 fn same_entrypoint(one: &str, other: &str) -> bool {
     let stem = |address: &str| address.rsplit_once(".v").map(|(stem, _)| stem.to_owned());
     stem(one) == stem(other)
+}
+
+/// What is in the folder, or why it is none.
+pub(super) fn check(path: &Path) -> Result<Seen, Failure> {
+    look(path).map_err(|error| {
+        Failure::usage(format!("--entrypoints {}: {error}", path.display())).hint("name a folder of .star files")
+    })
 }
 
 /// Every source file with its stamp.

@@ -159,8 +159,8 @@ impl Live {
 
     fn format(&self, run_id: &RunId, name: &str, at: &str, told: &Line) -> String {
         let paint = |colour, text: &str| self.printer.paint(colour, text);
-        // The date is today's.
-        let time = at.get(11..23).unwrap_or(at);
+        // The date is today's; the zone is said, since it is seldom the reader's own.
+        let time = at.get(11..24).unwrap_or(at);
         let id = run_id.as_str();
         let short = id.get(id.len().saturating_sub(6)..).unwrap_or(id);
         let event = match told.colour {
