@@ -163,7 +163,7 @@ impl Bed {
         let key = |tenant: &str, bearer: &str| {
             let digest = servo_canon::Digest::of(bearer.trim_start_matches("Bearer ").as_bytes());
             format!(
-                "[[auth.keys]]\nname = \"{tenant}\"\ntenant = \"{tenant}\"\nroles = [\"developer\"]\nsha256 = \"{digest}\"\n"
+                "[[auth.keys]]\nname = \"{tenant}\"\ntenant = \"{tenant}\"\nroles = [\"developer\"]\nsha256 = \"{digest}\"\nself_made = true\n"
             )
         };
         let config = format!(

@@ -10,6 +10,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use servo_canon::Digest;
 use servo_model::{Role, SecurityContext, TenantId, Timestamp, codes};
+use servo_wire::key::is_api_key;
 
 use crate::app::App;
 use crate::audit::{Note, TOO_MANY_LEFT};
@@ -51,6 +52,18 @@ pub struct Key {
     pub tenant: TenantId,
     pub roles: Vec<Role>,
     pub sha256: Digest,
+    /// Whoever configured it says that its text cannot be guessed, although Servo did not make it.
+    pub self_made: bool,
+}
+
+impl Auth {
+    /// Whether a bearer's text is good enough for the key that it fits. A digest does not tell a made key from a word that somebody
+    /// thought up, and words are guessed; the text does, when it comes.
+    fn takes(&self, token: &str) -> bool {
+        let Auth::Keys { keys, .. } = self else { return true };
+        let digest = Digest::of(token.as_bytes());
+        is_api_key(token) || keys.iter().all(|key| key.self_made || !same(key.sha256.as_bytes(), digest.as_bytes()))
+    }
 }
 
 /// The keys of the configuration.
@@ -204,9 +217,16 @@ pub(crate) async fn identify_call(app: &App, parts: &Parts, body: &[u8]) -> Resu
     }
 }
 
+/// Told to whoever has the key, and to nobody else.
+const WEAK: &str = "this key is in the configuration, and Servo did not make it: a text that somebody thought up is guessed; \
+                    put the digest of one that `servo keys generate` prints in its place, or say `self_made = true` beside it";
+
 async fn verified(app: &App, parts: &Parts, credentials: Option<Credentials<'_>>) -> Answer<Caller> {
     let unknown = || ApiError::new(codes::UNAUTHENTICATED);
     let credentials = credentials.ok_or_else(unknown)?;
+    if matches!(credentials, Credentials::Bearer(token) if !app.auth.takes(token)) {
+        return Err(unknown().detail(WEAK));
+    }
     let now = app.runtime.engine().clock().now();
     for source in [&app.auth as &dyn Authenticator, &app.keys] {
         if let Some(Principal { subject, tenant, roles }) = source.authenticate(&credentials, now).await? {

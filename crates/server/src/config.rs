@@ -210,6 +210,11 @@ pub struct AccessKeyConfig {
     pub roles: Vec<Role>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyConfig {
@@ -217,8 +222,11 @@ pub struct KeyConfig {
     pub name: String,
     pub tenant: TenantId,
     pub roles: Vec<Role>,
-    /// SHA-256 of the key, in hex: `printf %s "$KEY" | sha256sum`.
+    /// SHA-256 of the key, in hex, as `servo keys generate` prints it.
     pub sha256: Digest,
+    /// The key is not one that `servo keys` made, and cannot be guessed all the same. Without this such a key is refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub self_made: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -488,6 +496,7 @@ impl Config {
             tenant: key.tenant.clone(),
             roles: key.roles.clone(),
             sha256: key.sha256,
+            self_made: key.self_made,
         };
         let access_key = |key: &AccessKeyConfig| AccessKey {
             id: key.id.clone(),

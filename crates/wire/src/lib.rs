@@ -5,6 +5,7 @@
 
 pub mod channel;
 pub mod document;
+pub mod key;
 pub mod lambda;
 mod object;
 pub mod problem;

@@ -134,7 +134,7 @@ async fn a_server_with_keys_asks_for_them() {
     let sha256 = servo_canon::Digest::of(b"let-me-in");
     let config = format!(
         "[server]\nbind = \"127.0.0.1:0\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n[engines]\nmock = true\n\
-         [[auth.keys]]\nname = \"ops\"\ntenant = \"acme\"\nroles = [\"viewer\"]\nsha256 = \"{sha256}\"\n",
+         [[auth.keys]]\nname = \"ops\"\ntenant = \"acme\"\nroles = [\"viewer\"]\nsha256 = \"{sha256}\"\nself_made = true\n",
         folder.path().join("data")
     );
     std::fs::write(&file, config).expect("a file");

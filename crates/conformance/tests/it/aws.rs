@@ -24,7 +24,13 @@ const ARN: &str = "arn:aws:lambda:us-east-1:000000000000:function:f:1/durable-ex
 pub(crate) fn auth() -> Auth {
     let tenant = TenantId::default_tenant();
     let sha256 = servo_canon::Digest::of(TOKEN.as_bytes());
-    let admin = Key { name: "admin".to_owned(), tenant: tenant.clone(), roles: vec![Role::PlatformAdmin], sha256 };
+    let admin = Key {
+        name: "admin".to_owned(),
+        tenant: tenant.clone(),
+        roles: vec![Role::PlatformAdmin],
+        sha256,
+        self_made: true,
+    };
     let handlers = AccessKey { id: ID.to_owned(), secret: SECRET.to_owned(), tenant, roles: vec![Role::Operator] };
     Auth::Keys { keys: vec![admin], access_keys: vec![handlers] }
 }

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::seal::SecretSeal;
 use super::{Authenticator, Credentials, Principal, text};
 use crate::auth::same;
+use servo_wire::key::{api_key, is_api_key};
 
 /// How long what the store said about a key is believed.
 const REMEMBERED_MS: i64 = 5_000;
@@ -104,7 +105,7 @@ impl StoredKeys {
             let id = text::access_key_id(ids.secret());
             (text::access_secret(ids.secret()), id.clone(), id)
         } else {
-            let key = text::api_key(ids.secret());
+            let key = api_key(ids.secret());
             (key.clone(), text::shown(&key), key)
         };
         let sealed = new.access.then(|| self.seal.close(ids.nonce(), &new.tenant, &shown, &secret));
@@ -184,7 +185,7 @@ impl StoredKeys {
 impl Authenticator for StoredKeys {
     async fn authenticate(&self, credentials: &Credentials<'_>, now: Timestamp) -> Result<Option<Principal>, Error> {
         let key = match credentials {
-            Credentials::Bearer(token) if text::is_api_key(token) => {
+            Credentials::Bearer(token) if is_api_key(token) => {
                 // A key for signatures is no bearer token.
                 self.live(Digest::of(token.as_bytes()), now).await?.filter(|key| key.sealed.is_none())
             }

@@ -76,7 +76,13 @@ pub(crate) fn keys() -> Auth {
         for (role, name) in ROLES {
             let name = format!("{tenant}-{name}");
             let sha256 = Digest::of(name.as_bytes());
-            keys.push(Key { name, tenant: TenantId::parse(tenant).unwrap(), roles: vec![role], sha256 });
+            keys.push(Key {
+                name,
+                tenant: TenantId::parse(tenant).unwrap(),
+                roles: vec![role],
+                sha256,
+                self_made: true,
+            });
         }
     }
     Auth::Keys { keys, access_keys: Vec::new() }

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use servo_model::{KeyId, Role, TenantId, Timestamp};
 use servo_runtime::{Clock as _, SystemClock};
-use servo_server::auth::Auth;
+use servo_server::auth::{Auth, Key};
 use servo_server::identity::{DEV_KEY_NAME, NewKey, StoredKeys};
 use servo_store::Scope;
 use servo_store::identity::KeyRow;
@@ -259,4 +259,37 @@ async fn in_development_a_key_is_optional() {
     assert_eq!(server.send(Method::POST, "/v1/runs", &viewer, Some(&body)).await.status, 403);
     server.send(Method::DELETE, &format!("/v1/keys/{id}"), "", None).await;
     assert_eq!(status(&server, &viewer).await, 401);
+}
+
+/// A digest does not say whether its key was thought up. Its bearer shows the key, and is refused with a reason; whoever has no key of
+/// the configuration learns nothing.
+#[tokio::test]
+async fn a_configured_key_that_somebody_thought_up_is_refused() {
+    let made = servo_wire::key::api_key([7; servo_wire::key::SECRET_BYTES]);
+    let key = |name: &str, text: &str, self_made: bool| Key {
+        name: name.to_owned(),
+        tenant: TenantId::parse("acme").unwrap(),
+        roles: vec![Role::Viewer],
+        sha256: servo_canon::Digest::of(text.as_bytes()),
+        self_made,
+    };
+    let svo = format!("svo_{}", "a".repeat(46));
+    let keys = vec![
+        key("word", "mysecret", false),
+        key("made", &made, false),
+        key("own", "from the vault", true),
+        key("posing", &svo, false),
+    ];
+    let auth = Auth::Keys { keys, access_keys: Vec::new() };
+    let server = Server::with(Options { auth, loopback: false, ..Options::default() }).await;
+    for (text, expected) in
+        [(made.as_str(), 200), ("from the vault", 200), ("mysecret", 401), (&svo, 401), ("guess", 401)]
+    {
+        assert_eq!(status(&server, text).await, expected, "{text}");
+    }
+    let said = async |key: &str| server.send(Method::GET, "/v1/runs", key, None).await;
+    let refused = said("mysecret").await;
+    refused.is_problem("UNAUTHENTICATED");
+    assert!(refused.text.contains("servo keys generate"), "{}", refused.text);
+    assert!(!said("guess").await.text.contains("servo keys generate"));
 }

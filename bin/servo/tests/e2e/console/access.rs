@@ -19,7 +19,7 @@ async fn a_viewer_sees_how_things_are_and_no_payloads() {
     for role in ROLES {
         let sha256 = servo_canon::Digest::of(role.as_bytes());
         config += &format!(
-            "[[auth.keys]]\nname = \"{role}\"\ntenant = \"acme\"\nroles = [\"{role}\"]\nsha256 = \"{sha256}\"\n"
+            "[[auth.keys]]\nname = \"{role}\"\ntenant = \"acme\"\nroles = [\"{role}\"]\nsha256 = \"{sha256}\"\nself_made = true\n"
         );
     }
     let file = folder.path().join("servo.toml");

@@ -40,7 +40,9 @@ const STRANGER: &str = "umbrella";
 fn server(folder: &Path) -> Servo {
     let key = |tenant: &str, roles: &str| {
         let sha256 = servo_canon::Digest::of(tenant.as_bytes());
-        format!("[[auth.keys]]\nname = \"{tenant}\"\ntenant = \"{tenant}\"\nroles = [{roles}]\nsha256 = \"{sha256}\"\n")
+        format!(
+            "[[auth.keys]]\nname = \"{tenant}\"\ntenant = \"{tenant}\"\nroles = [{roles}]\nsha256 = \"{sha256}\"\nself_made = true\n"
+        )
     };
     let config = format!(
         "[server]\nbind = \"127.0.0.1:0\"\n[engines]\nmock = true\n[store]\nkind = \"sqlite\"\npath = {:?}\n{}{}",

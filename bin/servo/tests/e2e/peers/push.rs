@@ -64,7 +64,7 @@ async fn boto3_signs_with_the_right_secret_or_is_refused() {
     let config = format!(
         "[server]\nbind = \"127.0.0.1:0\"\n[store]\nkind = \"sqlite\"\npath = {:?}\n\
          [functions]\npush_allow_nets = [\"127.0.0.0/8\"]\n\
-         [[auth.keys]]\nname = \"admin\"\ntenant = \"acme\"\nroles = [\"admin\"]\nsha256 = \"{sha256}\"\n\
+         [[auth.keys]]\nname = \"admin\"\ntenant = \"acme\"\nroles = [\"admin\"]\nsha256 = \"{sha256}\"\nself_made = true\n\
          [[auth.access_keys]]\nid = \"{}\"\nsecret = \"{}\"\ntenant = \"acme\"\nroles = [\"operator\"]\n",
         folder.path().join("data"),
         known.id,

@@ -47,7 +47,7 @@ async fn what_is_remembered_has_a_limit() {
     let (_store, keys, _uses) = keys().await;
     let ids = Ids::seeded(1);
     for _ in 0..REMEMBERED_MAX + 5 {
-        assert!(!keys.is_live(&text::api_key(ids.secret()), at(0)).await.unwrap());
+        assert!(!keys.is_live(&api_key(ids.secret()), at(0)).await.unwrap());
     }
     assert!(keys.lock().len() <= REMEMBERED_MAX);
 }
