@@ -31,12 +31,12 @@ pub use invocations::{
     BulkArgs, CountsArgs, InvocationGetArgs, InvocationListArgs, InvocationRetryArgs, InvocationSignalArgs,
     InvocationSkipArgs, InvocationStartArgs, InvocationStreamArg, InvocationTargets, InvocationsCommand, TimelineArgs,
 };
-pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
+pub use keys::{AuditCommand, AuditListArgs, CreateKeyArgs, GenerateKeyArgs, KeyListArgs, KeysCommand, RevokeKeyArgs};
 pub use local::{ConfigArgs, ConfigCommand, DemoCommand, DevArgs, DoctorArgs, LogArgs, LogFormat, ServerArgs};
 pub use profiles::{AddProfileArgs, ProfileArg, ProfilesCommand};
 pub use runs::{
-    DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunsCommand, SignalArgs,
-    SignalKind, StartArgs, TailArgs, Target, Targets, TerminateArgs, VerbArgs,
+    DeleteArgs, EventsArgs, ExportArgs, GetArgs, ImportArgs, ListArgs, Note, RetryArgs, RunLogsArgs, RunsCommand,
+    SignalArgs, SignalKind, StartArgs, TailArgs, Target, Targets, TerminateArgs, VerbArgs,
 };
 pub use runtime::{EmbeddedArgs, ExecArgs, RuntimeCommands, RuntimeEventsArgs, SnapshotArgs};
 pub use store::{BackupArgs, RestoreArgs, RetentionArgs, StoreArgs, StoreCommand};
@@ -46,7 +46,7 @@ pub use watch::WatchArgs;
 /// Where `servo dev` listens unless told otherwise.
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8700";
 
-/// Durable runs of plans on one append-only event log.
+/// Durable execution on your own machines: functions, workflows and plans that survive crashes.
 #[derive(Debug, Parser)]
 #[command(
     name = "servo",
@@ -133,7 +133,7 @@ pub enum Command {
     /// Start a server for development on this machine
     #[command(before_help = "Example:\n  servo dev --port 0 --ephemeral")]
     Dev(DevArgs),
-    /// See for yourself
+    /// Show on this machine what Servo promises
     #[command(subcommand, before_help = "Example:\n  servo demo crash")]
     Demo(DemoCommand),
     /// Start a server from a configuration file
@@ -200,6 +200,13 @@ pub enum Command {
     /// Print the description of the server's HTTP API
     #[command(before_help = "Example:\n  servo openapi")]
     Openapi,
+    /// Say what an error code means and what to do about it
+    #[command(before_help = "Examples:\n  servo explain RUN_NOT_FOUND\n  servo explain not_active")]
+    Explain {
+        /// The code, as the last line of an error has it
+        #[arg(value_name = "CODE")]
+        code: String,
+    },
     /// Print a completion script for a shell
     #[command(before_help = "Example:\n  servo completions bash")]
     Completions {

@@ -9,6 +9,7 @@ use servo_model::Invalid;
 use servo_model::codes::Code;
 use servo_wire::Problem;
 
+use crate::commands::explain;
 use crate::output::style::{Color, Paint, clean};
 
 /// Exit codes. They are a contract with scripts.
@@ -31,6 +32,8 @@ pub mod exit {
 pub struct Failure {
     pub exit: u8,
     what: String,
+    /// What belongs to it, a line each.
+    lines: Vec<String>,
     hint: Option<String>,
     /// The server's own words, or the same shape made here.
     problem: Option<Box<Problem>>,
@@ -39,7 +42,7 @@ pub struct Failure {
 impl Failure {
     /// `what` happened, in one line.
     pub fn new(exit: u8, what: impl Into<String>) -> Self {
-        Self { exit, what: what.into(), hint: None, problem: None }
+        Self { exit, what: what.into(), lines: Vec::new(), hint: None, problem: None }
     }
 
     /// Something is wrong with what the caller gave.
@@ -71,7 +74,8 @@ impl Failure {
             None => problem.title.clone(),
         };
         let hint = hint::for_problem(&problem);
-        Self { exit: servo_client::exit_code(problem.status), what, hint, problem: Some(Box::new(problem)) }
+        let exit = servo_client::exit_code(problem.status);
+        Self { exit, what, lines: Vec::new(), hint, problem: Some(Box::new(problem)) }
     }
 
     /// A refusal of the Lambda API. Its name is the code, so that scripts match the words that AWS's tools use.
@@ -85,16 +89,25 @@ impl Failure {
             code: name.to_owned(),
             request_id,
             errors: Vec::new(),
+            suggestions: Vec::new(),
             retry_after: None,
         };
         let hint = hint::for_lambda(&problem);
-        Self { exit: servo_client::exit_code(status), what: message, hint, problem: Some(Box::new(problem)) }
+        let exit = servo_client::exit_code(status);
+        Self { exit, what: message, lines: Vec::new(), hint, problem: Some(Box::new(problem)) }
     }
 
     /// What to do next, in one line.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// What belongs to it, a line each.
+    #[must_use]
+    pub(crate) fn lines(mut self, lines: Vec<String>) -> Self {
+        self.lines = lines;
         self
     }
 
@@ -141,12 +154,18 @@ impl Failure {
         for error in self.problem.iter().flat_map(|problem| problem.errors.iter().skip(1)) {
             text.push_str(&format!("       {}: {}\n", clean(&error.pointer), clean(&error.detail)));
         }
+        for line in &self.lines {
+            text.push_str(&format!("       {}\n", clean(line)));
+        }
         if let Some(hint) = &self.hint {
             text.push_str(&format!("{} {}\n", paint.apply(Color::Bold, "next:"), clean(hint)));
         }
         if let Some(problem) = &self.problem {
             let request = problem.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
-            text.push_str(&paint.apply(Color::Dim, &clean(&format!("code {}{request}", problem.code))));
+            let code = &problem.code;
+            let more = explain::is_known(code).then(|| format!("; `servo explain {}` says more", explain::short(code)));
+            let more = more.unwrap_or_default();
+            text.push_str(&paint.apply(Color::Dim, &clean(&format!("code {code}{request}{more}"))));
             text.push('\n');
         }
         text
@@ -166,7 +185,11 @@ impl Failure {
                     _ => "CLIENT_ERROR",
                 };
                 // No status: there was no answer. The rest is as in a problem.
-                json!({"type": format!("urn:servo:error:{code}"), "title": self.what, "code": code}).to_string()
+                let mut document = json!({"type": format!("urn:servo:error:{code}"), "title": self.what, "code": code});
+                if !self.lines.is_empty() {
+                    document["candidates"] = self.lines.clone().into();
+                }
+                document.to_string()
             }
         }
     }
@@ -217,7 +240,7 @@ mod tests {
         let expected = "\
 error: No such run: inv_ [2J1
 next: `servo runs list` shows the runs that are there
-code RUN_NOT_FOUND, request req_7
+code RUN_NOT_FOUND, request req_7; `servo explain RUN_NOT_FOUND` says more
 ";
         assert_eq!(failure.text(Paint::new(false)), expected);
         let document: serde_json::Value = serde_json::from_str(&failure.document()).unwrap();
@@ -283,7 +306,7 @@ code RUN_NOT_FOUND, request req_7
         let expected = "\
 error: Function not found: f
 next: `servo functions list` shows what is registered
-code ResourceNotFoundException, request req_7
+code ResourceNotFoundException, request req_7; `servo explain ResourceNotFoundException` says more
 ";
         assert_eq!(failure.text(Paint::new(false)), expected);
     }

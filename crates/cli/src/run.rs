@@ -8,7 +8,7 @@ use servo_model::contract::{RuntimeCommand, json_schema};
 
 use crate::args::{
     Cli, Command, ConfigCommand, DeadLettersCommand, DemoCommand, EmbeddedArgs, EntrypointsCommand, ExecArgs,
-    ExecutionsCommand, Format, FunctionsCommand, Global, InvocationsCommand, RunsCommand, RuntimeCommands,
+    ExecutionsCommand, Format, FunctionsCommand, Global, InvocationsCommand, KeysCommand, RunsCommand, RuntimeCommands,
     SnapshotArgs, StoreArgs, StoreCommand, TypesCommand,
 };
 use crate::commands;
@@ -47,6 +47,8 @@ pub async fn run(cli: Cli) -> Result<Next, Failure> {
         Command::Callbacks(command) => commands::functions::callbacks(&session(&global)?, command).await?,
         Command::Runtime(command) => return runtime(&global, command).await,
         Command::Store(args) => return store(&global, args).await,
+        Command::Keys(KeysCommand::Generate(args)) => commands::keys::generate(&Out::new(&global), args)?,
+        Command::Explain { code } => commands::explain::run(&code, &Out::new(&global))?,
         Command::Keys(command) => commands::keys::run(&session(&global)?, command).await?,
         Command::Audit(command) => commands::keys::audit(&session(&global)?, command).await?,
         Command::Alerts(args) => commands::alerts::run(&session(&global)?, &args).await?,
@@ -160,7 +162,10 @@ fn has_ids(command: &Command) -> bool {
         Command::Entrypoints(command) => !matches!(command, EntrypointsCommand::Delete(_)),
         Command::Invocations(command) => !matches!(
             command,
-            InvocationsCommand::Timeline(_) | InvocationsCommand::Watch(_) | InvocationsCommand::Counts(_)
+            InvocationsCommand::Timeline(_)
+                | InvocationsCommand::Watch(_)
+                | InvocationsCommand::Logs(_)
+                | InvocationsCommand::Counts(_)
         ),
         Command::Functions(command) => {
             use FunctionsCommand as F;
@@ -181,6 +186,7 @@ fn has_ids(command: &Command) -> bool {
         | Command::Whoami
         | Command::Metrics
         | Command::Openapi
+        | Command::Explain { .. }
         | Command::Completions { .. }
         | Command::Version => false,
     }

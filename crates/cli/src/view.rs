@@ -8,6 +8,7 @@ mod event;
 mod functions;
 mod keys;
 mod many;
+mod operations;
 mod profiles;
 mod runs;
 mod runtime;
@@ -28,11 +29,12 @@ pub use functions::Answered;
 pub use store::{BackupDone, RestoreDone};
 pub use version::VersionReport;
 
-pub(crate) use event::EventLine;
+pub(crate) use event::{EventLine, OperationNames};
+pub(crate) use keys::GeneratedKey;
 pub(crate) use many::Many;
 pub(crate) use profiles::ProfileList;
 pub(crate) use runs::{RunRefs, SignalledRuns};
-pub(crate) use serverless::{Records, timeline_line};
+pub(crate) use serverless::{Records, reason, timeline_line};
 pub(crate) use whoami::{Caller, Origins, origins};
 
 /// Something that can be printed.

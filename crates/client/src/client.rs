@@ -198,6 +198,7 @@ fn made_up(status: StatusCode, instance: String, body: &str) -> Problem {
         code: format!("HTTP_{}", status.as_u16()),
         request_id: None,
         errors: Vec::new(),
+        suggestions: Vec::new(),
         retry_after: None,
     }
 }

@@ -19,6 +19,8 @@ use crate::follow::Follower;
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
+    /// The beginning or the end of an id; stands alone.
+    pub id: Option<String>,
     pub status: Option<String>,
     pub plan_id: Option<String>,
     pub limit: Option<u32>,
@@ -34,6 +36,7 @@ impl Client {
 
     pub async fn list_runs(&self, filter: &RunFilter) -> Reply<RunList> {
         let query = [
+            ("id", filter.id.clone()),
             ("status", filter.status.clone()),
             ("planId", filter.plan_id.clone()),
             ("limit", filter.limit.map(|limit| limit.to_string())),

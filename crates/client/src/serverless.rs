@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use servo_entrypoint::{
     BulkOutcome, Entrypoint, EntrypointStatusAction, InvocationControlAction, InvocationRecord, InvocationRequest,
-    InvocationResult, InvocationSignal, InvocationTimelineEvent, Page, StatusCount,
+    InvocationResult, InvocationSignal, InvocationTimelineEvent, Page, SignalResult, StatusCount,
 };
 
 use crate::client::{Client, Patience};
@@ -159,7 +159,7 @@ impl Client {
         self.post(&format!("{}:control", invocation_path(id)), action, Patience::Usual).await
     }
 
-    pub async fn signal_invocation(&self, id: &str, signal: &InvocationSignal) -> Reply<InvocationRecord> {
+    pub async fn signal_invocation(&self, id: &str, signal: &InvocationSignal) -> Reply<SignalResult> {
         self.post(&format!("{}:signal", invocation_path(id)), signal, Patience::Usual).await
     }
 

@@ -96,6 +96,24 @@ pub fn wait_of(failure: &Failure) -> Option<u64> {
     failure.details.get(RETRY_AFTER)?.as_u64()
 }
 
+const SUGGESTIONS: &str = "suggestions";
+
+/// The same, with what may have been meant: in its words for people, in its details for programs.
+pub fn with_suggestions(mut failure: Failure, suggestions: Vec<String>) -> Failure {
+    if suggestions.is_empty() {
+        return failure;
+    }
+    let quoted: Vec<_> = suggestions.iter().map(|text| format!("`{text}`")).collect();
+    failure.message.push_str(&format!("; did you mean {}?", quoted.join(" or ")));
+    failure.details.insert(SUGGESTIONS.to_owned(), suggestions.into());
+    failure
+}
+
+/// What may have been meant, if the failure says so.
+pub fn suggestions_of(failure: &Failure) -> Option<&serde_json::Value> {
+    failure.details.get(SUGGESTIONS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

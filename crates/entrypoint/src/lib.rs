@@ -9,6 +9,7 @@ pub mod control;
 mod depth;
 pub mod errors;
 pub mod gts;
+pub mod names;
 pub mod odata;
 pub mod pin;
 pub mod rate;

@@ -12,7 +12,8 @@ use servo_model::SecurityContext;
 use crate::types::{
     BulkControl, BulkOutcome, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
-    InvocationSignal, InvocationStatus, InvocationTimelineEvent, Page, PageQuery, RuntimeErrorPayload, StatusCount,
+    InvocationSignal, InvocationStatus, InvocationTimelineEvent, Page, PageQuery, RuntimeErrorPayload, SignalResult,
+    StatusCount,
 };
 
 /// Hears that a start has made its run: its caller may still be waiting for the run's end by then, or be gone.
@@ -182,7 +183,7 @@ pub trait RestRuntime: ServerlessRuntime {
         ctx: &SecurityContext,
         invocation_id: &InvocationId,
         signal: InvocationSignal,
-    ) -> Result<InvocationRecord, RuntimeErrorPayload>;
+    ) -> Result<SignalResult, RuntimeErrorPayload>;
 
     /// As `start_invocation`, with somebody who hears of the run as soon as it is there.
     async fn start_heard(

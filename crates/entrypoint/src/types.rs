@@ -20,8 +20,9 @@ pub use entrypoint::{
 };
 pub use implementation::{EntrypointImplementation, ImplementationKind, ImplementationPayload};
 pub use invocation::{
-    BlockedBy, Cause, InvocationControlAction, InvocationMetrics, InvocationObservability, InvocationRecord,
-    InvocationRequest, InvocationResult, InvocationSignal, InvocationTimestamps,
+    BlockedBy, Cause, CompensationRecord, InvocationControlAction, InvocationMetrics, InvocationObservability,
+    InvocationRecord, InvocationRequest, InvocationResult, InvocationSignal, InvocationTimestamps, OperationRecord,
+    SignalOutcome, SignalResult,
 };
 pub use list::{
     BULK_ITEMS_MAX, BulkControl, BulkOutcome, EntrypointListFilter, InvocationListFilter, LIMIT_DEFAULT, LIMIT_MAX,

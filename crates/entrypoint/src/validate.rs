@@ -113,8 +113,9 @@ impl Validation<'_> {
         let entrypoint = finish(issues, document)?;
         if self.lookup.is_taken(&entrypoint.entrypoint_id) {
             return Err(errors::conflict(format!(
-                "`{}` is registered already; register the next version of the address",
-                entrypoint.entrypoint_id
+                "`{}` is registered already; register the next version of the address{}",
+                entrypoint.entrypoint_id,
+                crate::names::next_of(&entrypoint.entrypoint_id)
             )));
         }
         let Some(kind) = kind else { return Err(errors::internal("a definition without a kind passed")) };

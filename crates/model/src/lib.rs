@@ -17,6 +17,7 @@ mod integer;
 pub mod invalid;
 pub mod invocation;
 pub mod limits;
+pub mod listing;
 mod locate;
 pub mod operation;
 pub mod plan;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::RootCause;
+use crate::invocation::Failure;
+use crate::listing::{self, OperationSnapshot};
 use crate::state::Attempt;
 use crate::waiting::{Wait, waits};
 use crate::{ArtifactRef, RunId, RunState, RunStatus, StepError, StepId, StepStatus, Timestamp};
@@ -43,6 +45,12 @@ pub struct RunSnapshot {
     /// Why a run that is not running waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<BlockedBy>,
+    /// What a workflow or a durable function has recorded, in the order in which it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationSnapshot>,
+    /// How many there are, where not all are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_total: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,13 +72,16 @@ pub struct BlockedBy {
     /// What the cause alone does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Since when this is waited for, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_at: Option<Timestamp>,
 }
 
 impl BlockedBy {
     pub fn cause(cause: &str, earliest_at: Option<Timestamp>) -> Self {
-        Self { cause: cause.to_owned(), step_id: None, name: None, reason: None, earliest_at }
+        Self { cause: cause.to_owned(), step_id: None, name: None, reason: None, since: None, earliest_at }
     }
 }
 
@@ -120,7 +131,30 @@ impl From<&RunState> for RunSnapshot {
             imported_by: state.imported.as_ref().map(|imported| imported.by.clone()),
             imported_at: state.imported.as_ref().map(|imported| imported.at),
             blocked_by: blocked_by(state),
+            operations: Vec::new(),
+            operations_total: None,
         }
+    }
+}
+
+impl RunSnapshot {
+    /// With all that people ask of one run: its operations, since when it waits, and why it could not be undone.
+    pub fn whole(state: &RunState) -> Self {
+        let mut snapshot = Self::from(state);
+        let Some(execution) = state.execution.as_deref() else { return snapshot };
+        let (operations, total) = listing::list(execution);
+        snapshot.operations_total = (operations.len() < total).then_some(total);
+        snapshot.operations = operations;
+        if let Some(error) = execution.not_undone() {
+            snapshot.message = Some(format!("could not be undone: {}", Failure::of(error).message));
+        }
+        if state.status == RunStatus::Running {
+            // The same waits in the same order.
+            for (blocked, wait) in snapshot.blocked_by.iter_mut().zip(waits(state, execution)) {
+                blocked.since = wait.since();
+            }
+        }
+        snapshot
     }
 }
 

@@ -66,6 +66,16 @@ pub struct Wait<'e> {
 }
 
 impl Wait<'_> {
+    /// Since when, where it is known.
+    pub fn since(&self) -> Option<Timestamp> {
+        match (self.operation, self.unreached) {
+            // A step waits for its next attempt since the last one has ended, which is not kept.
+            (Some(operation), _) if operation.operation_type == OperationType::Step => None,
+            (Some(operation), _) => Some(operation.started_at),
+            (None, unreached) => unreached.map(|unreached| unreached.since),
+        }
+    }
+
     /// What the cause alone does not say.
     pub fn reason(&self) -> Option<String> {
         let Unreached { since, error } = self.unreached?;

@@ -10,6 +10,7 @@ mod bulk;
 mod catalog;
 mod control;
 mod list;
+mod names;
 mod pages;
 mod record;
 mod referring;

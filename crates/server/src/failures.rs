@@ -114,6 +114,9 @@ pub(crate) fn write(failure: Option<RuntimeErrorPayload>, error: &ApiError, info
         put("errors", validation.issues.iter().map(told).collect());
         put("issues", serde_json::to_value(&validation.issues).unwrap_or_default());
     }
+    if let Some(suggestions) = errors::suggestions_of(&failure) {
+        put("suggestions", suggestions.clone());
+    }
     // Whoever is told to come back is told when.
     let retry_after = errors::wait_of(&failure).or_else(|| matches!(status, 429 | 503).then_some(1));
     if let Some(seconds) = retry_after {

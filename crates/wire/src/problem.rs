@@ -29,6 +29,9 @@ pub struct Problem {
     /// The fields that are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
+    /// What may have been meant instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<String>,
     /// Seconds after which to try again, as in the `Retry-After` header.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "retry_after_seconds")]
     pub retry_after: Option<u64>,
@@ -61,6 +64,7 @@ impl Problem {
             code: code.code.to_owned(),
             request_id: None,
             errors: Vec::new(),
+            suggestions: Vec::new(),
             retry_after: None,
         }
     }

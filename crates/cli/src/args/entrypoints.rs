@@ -23,7 +23,10 @@ pub enum EntrypointsCommand {
     )]
     List(EntrypointListArgs),
     /// Show an entrypoint
-    #[command(visible_alias = "show", before_help = "Example:\n  servo entrypoints get ep_0194f3c2")]
+    #[command(
+        visible_alias = "show",
+        before_help = "Examples:\n  servo entrypoints get vendor.app.tax\n  servo entrypoints get ep_0194f3c2"
+    )]
     Get(EntrypointGetArgs),
     /// Replace a draft
     #[command(before_help = "Example:\n  servo entrypoints update ep_0194f3c2 tax.json")]
@@ -50,15 +53,15 @@ pub enum EntrypointsCommand {
 
 #[derive(Debug, Clone, Args)]
 pub struct EntrypointArg {
-    /// The registration, as `list` shows it
-    #[arg(value_name = "ID")]
+    /// The entrypoint: a short name such as vendor.app.tax, one version of it, an address, or an id as `list` shows it
+    #[arg(value_name = "ENTRYPOINT")]
     pub id: String,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct EntrypointGetArgs {
-    /// The registration, as `list` shows it
-    #[arg(value_name = "ID")]
+    /// The entrypoint: a short name such as vendor.app.tax, one version of it, an address, or an id as `list` shows it
+    #[arg(value_name = "ENTRYPOINT")]
     pub id: String,
     #[command(flatten)]
     pub watch: WatchArgs,
@@ -75,8 +78,8 @@ pub struct RegisterEntrypointArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct UpdateArgs {
-    /// The registration, as `list` shows it
-    #[arg(value_name = "ID")]
+    /// The entrypoint: a short name such as vendor.app.tax, one version of it, an address, or an id as `list` shows it
+    #[arg(value_name = "ENTRYPOINT")]
     pub id: String,
     #[command(flatten)]
     pub source: SourceArgs,

@@ -146,8 +146,8 @@ pub struct LogsArgs {
     /// A run, the ARN of an execution, or a function; - reads runs from stdin, one per line
     #[arg(value_name = "RUN|NAME")]
     pub of: String,
-    /// Go on with new lines until the run ends
-    #[arg(long, short)]
+    /// Continue with new lines until the run ends
+    #[arg(long, short, visible_alias = "watch")]
     pub follow: bool,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::entrypoints::PageArgs;
-use super::{Target, WatchArgs, values};
+use super::{RunLogsArgs, Target, WatchArgs, values};
 
 #[derive(Debug, Subcommand)]
 pub enum InvocationsCommand {
@@ -20,15 +20,24 @@ pub enum InvocationsCommand {
         before_help = "Examples:\n  servo invocations list --status failed\n  servo invocations list --status running -o ids"
     )]
     List(InvocationListArgs),
-    /// Show an invocation
+    /// Show an invocation: what it waits for, why it failed, its steps with their attempts
     #[command(visible_alias = "show", before_help = "Example:\n  servo invocations get inv_0194f3c2")]
     Get(InvocationGetArgs),
     /// Show what happened to an invocation
     #[command(before_help = "Example:\n  servo invocations timeline inv_0194f3c2")]
     Timeline(TimelineArgs),
     /// Follow what happens to an invocation until it ends
-    #[command(before_help = "Example:\n  servo invocations watch inv_0194f3c2")]
+    #[command(
+        visible_alias = "tail",
+        alias = "follow",
+        before_help = "Example:\n  servo invocations watch inv_0194f3c2"
+    )]
     Watch(InvocationStreamArg),
+    /// Show what the code of a run wrote
+    #[command(
+        before_help = "Examples:\n  servo invocations logs inv_0194f3c2\n  servo invocations logs inv_0194f3c2 --follow"
+    )]
+    Logs(RunLogsArgs),
     /// End invocations in good order
     #[command(
         before_help = "Examples:\n  servo invocations cancel inv_0194f3c2\n  servo invocations list --status running -o ids | servo invocations cancel -"
@@ -101,19 +110,22 @@ pub struct TimelineArgs {
     /// The invocation; - reads ids from stdin, one per line
     #[arg(value_name = "ID", value_parser = values::run_id_or_dash)]
     pub id: Target,
-    /// Go on with what comes until the invocation ends
-    #[arg(long)]
+    /// Continue with what comes until the invocation ends
+    #[arg(long, visible_alias = "follow")]
     pub watch: bool,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct InvocationStartArgs {
-    /// The address of the entrypoint, or the own part of a function's, such as vendor.app.tax
+    /// The entrypoint: a short name such as vendor.app.tax, which means its highest active version, vendor.app.tax.v2, or an address
     #[arg(value_name = "ENTRYPOINT")]
     pub entrypoint: String,
-    /// With a short name: a workflow instead of a function
+    /// Treat the short name as a workflow (needed where a function has the same name)
     #[arg(long)]
     pub workflow: bool,
+    /// Treat the short name as a function (needed where a workflow has the same name)
+    #[arg(long, conflicts_with = "workflow")]
+    pub function: bool,
     /// The params as JSON: the text itself, @FILE, or - for stdin
     #[arg(long, value_name = "JSON")]
     pub params: Option<String>,
@@ -143,8 +155,8 @@ pub struct InvocationListArgs {
     #[arg(long, value_name = "STATUS", value_parser = ["queued", "running", "suspended", "succeeded", "failed",
           "canceled", "compensating", "compensated", "dead_lettered"])]
     pub status: Option<String>,
-    /// Only those of this entrypoint, by its address
-    #[arg(long, value_name = "ADDRESS")]
+    /// Only those of this entrypoint: a short name in all its versions, one version of it, or an address
+    #[arg(long, value_name = "ENTRYPOINT")]
     pub entrypoint: Option<String>,
     /// Only those that were started under this correlation id
     #[arg(long, value_name = "ID")]
@@ -210,8 +222,8 @@ pub struct BulkArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct CountsArgs {
-    /// Only those of this entrypoint, by its address
-    #[arg(long, value_name = "ADDRESS")]
+    /// Only those of this entrypoint: a short name in all its versions, one version of it, or an address
+    #[arg(long, value_name = "ENTRYPOINT")]
     pub entrypoint: Option<String>,
     #[command(flatten)]
     pub watch: WatchArgs,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use servo_model::{KeyId, Role, TenantId, Timestamp};
+use servo_model::{Role, TenantId, Timestamp};
 
 use super::{WatchArgs, values};
 
@@ -14,6 +14,12 @@ pub enum KeysCommand {
         before_help = "Examples:\n  servo keys create ci --role operator --expires-in 90d\n  servo keys create lambda --role operator --access"
     )]
     Create(CreateKeyArgs),
+    /// Make the first key on this machine, with the lines for a server's configuration; asks no server
+    #[command(
+        visible_alias = "gen",
+        before_help = "Examples:\n  servo keys generate --tenant acme\n  servo keys generate --name ci --tenant acme --role operator -o json"
+    )]
+    Generate(GenerateKeyArgs),
     /// Show keys, newest first; never their secrets
     #[command(visible_alias = "ls", before_help = "Example:\n  servo keys list")]
     List(KeyListArgs),
@@ -42,6 +48,19 @@ pub struct CreateKeyArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct GenerateKeyArgs {
+    /// Whom it stands for, in events and logs
+    #[arg(long, value_name = "NAME", default_value = "first")]
+    pub name: String,
+    /// The tenant that it belongs to
+    #[arg(long, value_name = "TENANT", default_value = "default", value_parser = values::tenant)]
+    pub tenant: TenantId,
+    /// What it may do; may be given again [default: platform-admin]
+    #[arg(long, value_name = "ROLE", value_parser = values::role)]
+    pub role: Vec<Role>,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct KeyListArgs {
     /// Keys per page
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -58,9 +77,9 @@ pub struct KeyListArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct RevokeKeyArgs {
-    /// The key, by its id
-    #[arg(value_name = "KEY", value_parser = values::key_id)]
-    pub id: KeyId,
+    /// The key, by its id; the beginning or the end of it will do
+    #[arg(value_name = "KEY")]
+    pub id: String,
 }
 
 #[derive(Debug, Subcommand)]

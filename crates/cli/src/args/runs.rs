@@ -28,7 +28,7 @@ pub enum RunsCommand {
     )]
     Events(EventsArgs),
     /// Follow the events of a run until it ends, one line each
-    #[command(before_help = "Example:\n  servo runs tail inv_0194f3c2")]
+    #[command(visible_alias = "watch", alias = "follow", before_help = "Example:\n  servo runs tail inv_0194f3c2")]
     Tail(TailArgs),
     /// Start a run of a plan
     #[command(
@@ -112,8 +112,18 @@ pub struct EventsArgs {
     /// At most this many; without it, all
     #[arg(long, value_name = "N", conflicts_with = "follow", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Go on with new events until the run ends
-    #[arg(long, short)]
+    /// Continue with new events until the run ends
+    #[arg(long, short, visible_alias = "watch")]
+    pub follow: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RunLogsArgs {
+    /// The run; - reads ids from stdin, one per line
+    #[arg(value_name = "RUN", value_parser = values::run_id_or_dash)]
+    pub run: Target,
+    /// Continue with new lines until the run ends
+    #[arg(long, short, visible_alias = "watch")]
     pub follow: bool,
 }
 

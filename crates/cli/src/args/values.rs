@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servo_model::ids::Name;
-use servo_model::{AliasName, FunctionName, Invalid, KeyId, Role, RunId, SignalId, StepId, TenantId, Timestamp};
+use servo_model::{AliasName, FunctionName, Invalid, Role, RunId, SignalId, StepId, TenantId, Timestamp};
 
 use super::runs::Target;
 
@@ -66,10 +66,6 @@ pub(super) fn function_name(text: &str) -> Result<FunctionName, Invalid> {
 
 pub(super) fn alias_name(text: &str) -> Result<AliasName, Invalid> {
     AliasName::parse(text)
-}
-
-pub(super) fn key_id(text: &str) -> Result<KeyId, Invalid> {
-    KeyId::parse(text)
 }
 
 pub(super) fn tenant(text: &str) -> Result<TenantId, Invalid> {

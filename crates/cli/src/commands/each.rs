@@ -4,8 +4,9 @@ use servo_client::{Answer, Error};
 use servo_model::RunId;
 
 use crate::args::Target;
+use crate::commands::ids;
 use crate::failure::{Failure, exit};
-use crate::input::{self, Chosen};
+use crate::input::Chosen;
 use crate::output::progress::Progress;
 use crate::run::{Session, interruptible};
 use crate::view::View;
@@ -54,7 +55,7 @@ pub(super) fn finish<V: View>(
     first_exit: u8,
 ) -> Result<u8, Failure> {
     if chosen.runs.is_empty() {
-        session.out.note("no runs were named");
+        session.out.note("nothing to do: no ids came in");
     }
     session.out.answers(done.0, done.1, chosen.is_single)?;
     Ok(first_exit)
@@ -68,7 +69,7 @@ pub(super) async fn ask<T, V: View>(
     act: impl AsyncFn(&RunId) -> Result<Answer<T>, Error>,
     view: impl FnOnce(Vec<T>) -> V,
 ) -> Result<u8, Failure> {
-    let chosen = input::choose(targets)?;
+    let chosen = ids::choose(session, targets).await?;
     let done = each(session, &chosen, what, async |run| Ok(act(run).await?)).await?;
     let raws: Vec<_> = done.answers.iter().map(|answer| answer.raw().to_owned()).collect();
     let view = view(done.answers.into_iter().map(Answer::into_value).collect());
@@ -81,10 +82,10 @@ pub(super) async fn one_by_one(
     target: &Target,
     act: impl AsyncFn(&RunId) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
-    if let Target::Run(run) = target {
+    let chosen = ids::choose(session, std::slice::from_ref(target)).await?;
+    if let (true, [run]) = (chosen.is_single, chosen.runs.as_slice()) {
         return act(run).await;
     }
-    let chosen = input::choose(std::slice::from_ref(target))?;
     let done = each(session, &chosen, "read", async |run| {
         session.out.note(&format!("==> {run}"));
         act(run).await

@@ -60,23 +60,23 @@ pub(crate) async fn run(session: &Session, command: EntrypointsCommand) -> Resul
                 return session.show(&args.watch, async || client.list_entrypoints(&query).await).await;
             }
             EntrypointsCommand::Get(args) => {
-                return session.show(&args.watch, async || client.entrypoint(&args.id).await).await;
+                return session.show(&args.watch, async || client.entrypoint(&registration(&args.id)).await).await;
             }
             EntrypointsCommand::Update(args) => {
-                let updated = client.update_entrypoint(&args.id, &document).await?;
+                let updated = client.update_entrypoint(&registration(&args.id), &document).await?;
                 out.data(&*updated, updated.raw())?;
                 return Ok(exit::OK);
             }
             EntrypointsCommand::Delete(args) => {
-                client.delete_entrypoint(&args.id).await?;
+                client.delete_entrypoint(&registration(&args.id)).await?;
                 out.note(&format!("removed {}", args.id));
                 return Ok(exit::OK);
             }
-            EntrypointsCommand::Activate(args) => (args.id, Action::Activate),
-            EntrypointsCommand::Deprecate(args) => (args.id, Action::Deprecate),
-            EntrypointsCommand::Disable(args) => (args.id, Action::Disable),
-            EntrypointsCommand::Enable(args) => (args.id, Action::Enable),
-            EntrypointsCommand::Archive(args) => (args.id, Action::Archive),
+            EntrypointsCommand::Activate(args) => (registration(&args.id), Action::Activate),
+            EntrypointsCommand::Deprecate(args) => (registration(&args.id), Action::Deprecate),
+            EntrypointsCommand::Disable(args) => (registration(&args.id), Action::Disable),
+            EntrypointsCommand::Enable(args) => (registration(&args.id), Action::Enable),
+            EntrypointsCommand::Archive(args) => (registration(&args.id), Action::Archive),
         };
         let changed = client.set_entrypoint_status(&id, action).await?;
         out.data(&*changed, changed.raw())?;
@@ -97,7 +97,20 @@ pub(super) fn page(args: PageArgs) -> ListQuery {
     ListQuery { filter: args.filter, order: args.order, limit: Some(args.limit), cursor: args.cursor }
 }
 
-/// The address that a name stands for.
+/// How a registration is asked for. Its path takes an id or a short name, and an address without its end is one that says its kind.
+pub(super) fn registration(name: &str) -> String {
+    if name.starts_with("gts.") { name.trim_end_matches('~').to_owned() } else { name.to_owned() }
+}
+
+/// What is asked of the server for a name: the server knows which versions there are, and of which kind.
+pub(super) fn called(name: &str, kind: Option<&str>) -> String {
+    match kind {
+        Some(kind) if !name.starts_with("gts.") => format!("{kind}{}", name.trim_end_matches('~')),
+        _ => name.to_owned(),
+    }
+}
+
+/// The address that code is registered under: without a version, the first.
 pub(super) fn address(name: &str, workflow: bool) -> String {
     if name.starts_with("gts.") {
         return name.to_owned();
@@ -169,6 +182,13 @@ fn from_code(source: &str, args: &SourceArgs) -> Result<Value, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_stands_before_a_short_name_only() {
+        assert_eq!(called("vendor.app.tax", None), "vendor.app.tax");
+        assert_eq!(called("vendor.app.tax.v2~", Some(gts::WORKFLOW)), format!("{}vendor.app.tax.v2", gts::WORKFLOW));
+        assert_eq!(called("gts.a.b.c.v1~", Some(gts::WORKFLOW)), "gts.a.b.c.v1~");
+    }
 
     #[test]
     fn a_short_name_is_the_own_part_of_an_address() {

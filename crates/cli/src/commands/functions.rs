@@ -109,10 +109,23 @@ async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
     }
     let run = match RunId::parse(&args.of).ok().filter(|_| args.of.starts_with("inv_")).or_else(|| run_of_arn(&args.of))
     {
-        Some(run) => run,
+        Some(run) => super::ids::whole(session, &run).await?,
         None => {
             let filter = ExecutionFilter { limit: Some(1), ..ExecutionFilter::default() };
-            let newest = client.executions(&args.of, &filter).await?;
+            let newest = match client.executions(&args.of, &filter).await {
+                Ok(newest) => newest,
+                // No function: the last letters of a run, perhaps.
+                Err(error) => match RunId::parse(&args.of) {
+                    Ok(letters) => {
+                        let run = super::ids::whole(session, &letters).await?;
+                        if run == letters {
+                            return Err(error.into());
+                        }
+                        return lines(session, &run, args.follow).await;
+                    }
+                    Err(_) => return Err(error.into()),
+                },
+            };
             let newest = newest.durable_executions.first().and_then(|item| run_of_arn(&item.durable_execution_arn));
             let none = || Failure::new(exit::NOT_FOUND, format!("`{}` has not been run yet", args.of));
             newest.ok_or_else(none)?
@@ -121,7 +134,7 @@ async fn logs(session: &Session, args: &LogsArgs) -> Result<u8, Failure> {
     lines(session, &run, args.follow).await
 }
 
-async fn lines(session: &Session, run: &RunId, follow: bool) -> Result<u8, Failure> {
+pub(super) async fn lines(session: &Session, run: &RunId, follow: bool) -> Result<u8, Failure> {
     let (client, out) = (&session.client, &session.out);
     if follow {
         let mut lines = client.follow_lines(run, 0);
@@ -155,7 +168,7 @@ pub(crate) async fn executions(session: &Session, command: ExecutionsCommand) ->
             session.show(&args.watch, async || client.executions(&args.function, &filter).await).await
         }
         ExecutionsCommand::Get(args) if args.watch.watch => {
-            let run = input::single(&args.runs)?;
+            let run = super::ids::single(session, &args.runs).await?;
             session.show(&args.watch, async || look(&run).await).await
         }
         ExecutionsCommand::Get(args) => ask(session, &args.runs, "get", look, Many).await,

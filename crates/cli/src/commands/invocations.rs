@@ -6,20 +6,19 @@ use serde_json::Value;
 use servo_client::{Answer, InvocationQuery};
 use servo_entrypoint::{
     InvocationControlAction as Action, InvocationMode, InvocationRecord, InvocationRequest, InvocationSignal,
-    InvocationStatus,
+    InvocationStatus, SignalResult, gts,
 };
 use servo_model::{RunId, digits};
 
 use super::each::{ask, one_by_one};
-use super::entrypoints::{address, page};
-use super::functions::payload;
+use super::entrypoints::{called, page, registration};
+use super::functions::{lines, payload};
 use crate::args::{Format, InvocationGetArgs, InvocationStartArgs, InvocationsCommand};
 use crate::failure::{Failure, exit};
-use crate::input;
 use crate::output::json;
 use crate::output::style::clean;
 use crate::run::{Session, interruptible};
-use crate::view::{Records, timeline_line};
+use crate::view::{Records, reason, timeline_line};
 
 pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Result<u8, Failure> {
     let client = &session.client;
@@ -35,6 +34,9 @@ pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Resul
         InvocationsCommand::Watch(args) => {
             return one_by_one(session, &args.id, async |id| watch(session, id.as_str()).await).await;
         }
+        InvocationsCommand::Logs(args) => {
+            return one_by_one(session, &args.run, async |run| lines(session, run, args.follow).await).await;
+        }
         InvocationsCommand::Bulk(args) => return bulk::run(session, args).await,
         InvocationsCommand::List(args) => {
             let query = InvocationQuery {
@@ -44,10 +46,19 @@ pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Resul
                 mode: args.mode,
                 page: page(args.page),
             };
-            return session.show(&args.watch, async || client.list_invocations(&query).await).await;
+            // Nothing of an entrypoint that is not there is no empty list.
+            let address = query.entrypoint_id.clone().filter(|text| text.starts_with("gts.") && !args.watch.watch);
+            let look = async || {
+                let page = client.list_invocations(&query).await?;
+                if let (Some(address), true, None) = (&address, page.items.is_empty(), &query.page.cursor) {
+                    client.entrypoint(&registration(address)).await?;
+                }
+                Ok(page)
+            };
+            return session.show(&args.watch, look).await;
         }
         InvocationsCommand::Get(InvocationGetArgs { targets, watch }) if watch.watch => {
-            let id = input::single(&targets.ids)?;
+            let id = super::ids::single(session, &targets.ids).await?;
             return session.show(&watch, async || client.invocation(id.as_str()).await).await;
         }
         InvocationsCommand::Get(args) => {
@@ -64,8 +75,15 @@ pub(crate) async fn run(session: &Session, command: InvocationsCommand) -> Resul
                 None => super::runs::new_signal_id()?.to_string(),
             };
             let signal = InvocationSignal { signal_id, name: args.name, payload: parsed(args.payload, "--payload")? };
-            let send = async |id: &RunId| client.signal_invocation(id.as_str(), &signal).await;
-            return ask(session, &[args.id], "signal", send, Records).await;
+            let send = async |id: &RunId| {
+                let taken = client.signal_invocation(id.as_str(), &signal).await?;
+                if let Some(note) = &taken.signal.note {
+                    session.out.note(&clean(&format!("`{}`: {note}", signal.name)));
+                }
+                Ok(taken)
+            };
+            let records = |taken: Vec<SignalResult>| Records(taken.into_iter().map(|taken| taken.record).collect());
+            return ask(session, &[args.id], "signal", send, records).await;
         }
         InvocationsCommand::Cancel(args) => (args, Action::Cancel),
         InvocationsCommand::Suspend(args) => (args, Action::Suspend),
@@ -93,8 +111,13 @@ fn parsed(given: Option<String>, name: &str) -> Result<Value, Failure> {
 
 async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failure> {
     let (client, out) = (&session.client, &session.out);
+    let kind = match (args.workflow, args.function) {
+        (true, _) => Some(gts::WORKFLOW),
+        (false, true) => Some(gts::FUNCTION),
+        (false, false) => None,
+    };
     let request = InvocationRequest {
-        entrypoint_id: address(&args.entrypoint, args.workflow),
+        entrypoint_id: called(&args.entrypoint, kind),
         mode: args.mode.as_deref().and_then(InvocationMode::parse),
         params: match args.params {
             None => serde_json::json!({}),
@@ -104,6 +127,9 @@ async fn start(session: &Session, args: InvocationStartArgs) -> Result<u8, Failu
         idempotency_key: args.key,
     };
     let started = interruptible(async { Ok(client.start_invocation(&request).await?) }).await?;
+    for warning in &started.warnings {
+        out.note(&clean(&format!("warning: {warning}")));
+    }
     // To give up waiting is to wait.
     if !args.wait && !args.watch && args.timeout.is_none() {
         out.data(&*started, started.raw())?;
@@ -146,11 +172,18 @@ fn verdict(record: &InvocationRecord) -> Result<u8, Failure> {
     match record.status {
         S::Succeeded | S::Queued | S::Running | S::Suspended => Ok(exit::OK),
         S::Failed | S::Canceled | S::Compensating | S::Compensated | S::DeadLettered => {
-            let why = record.error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
+            let why = reason(record).map(|why| format!(": {why}")).unwrap_or_default();
             let id = &record.invocation_id;
-            let what = clean(&format!("{id} is {}{why}", record.status.as_str()));
+            let ended = match record.status {
+                S::Canceled => "was canceled",
+                S::Compensating => "has failed and is being undone",
+                S::Compensated => "has failed and was undone",
+                S::DeadLettered => "has failed and is a dead letter",
+                _ => "has failed",
+            };
+            let what = clean(&format!("{id} {ended}{why}"));
             Err(Failure::new(exit::RUN_FAILED, what)
-                .hint(format!("`servo invocations timeline {id}` shows what happened")))
+                .hint(format!("`servo invocations get {id}` shows its steps, `timeline` what happened")))
         }
     }
 }

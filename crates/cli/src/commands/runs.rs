@@ -9,9 +9,9 @@ mod transfer;
 use servo_model::event::SignalType;
 
 use super::each::{ask, one_by_one};
+use super::ids;
 use crate::args::{GetArgs, RunsCommand, SignalArgs, Targets};
 use crate::failure::Failure;
-use crate::input;
 use crate::run::Session;
 use crate::view::Many;
 use act::Signal;
@@ -25,7 +25,7 @@ pub(crate) async fn run(session: &Session, command: RunsCommand) -> Result<u8, F
         RunsCommand::Get(args) => {
             let GetArgs { targets: Targets { runs }, watch } = args;
             if watch.watch {
-                let run = input::single(&runs)?;
+                let run = ids::single(session, &runs).await?;
                 return session.show(&watch, async || session.client.run(&run).await).await;
             }
             return ask(session, &runs, "get", async |run| session.client.run(run).await, Many).await;

@@ -90,27 +90,51 @@ pub(crate) fn status_color(status: &str) -> Color {
     }
 }
 
-/// One unit, rounded down: `59s`, `3m`, `2h`, `5d`.
+/// How long ago or how long from now, rounded: `59s`, `3m`, `2h 5m`, `1d 23h`, `90d`.
 fn rough(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_570 => format!("{}m", (seconds + 30) / 60),
+        3_570..3_600 => "1h".to_owned(),
+        seconds if seconds < 10 * DAY => two_units(duration),
+        seconds => format!("{}d", (seconds + DAY / 2) / DAY),
     }
 }
 
 /// How long something took: `12ms`, `1.2s`, `3m 4s`, `2h 5m`, `4d 3h`.
 pub(crate) fn took(duration: Duration) -> String {
-    let (millis, seconds) = (duration.as_millis(), duration.as_secs());
-    match seconds {
-        _ if millis < 1_000 => format!("{millis}ms"),
-        0..60 => format!("{}.{}s", seconds, duration.subsec_millis() / 100),
-        60..3_600 => format!("{}m {}s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("{}h {}m", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{}d {}h", seconds / 86_400, seconds / 3_600 % 24),
+    let millis = duration.as_millis();
+    // Rounded, as all that follows: what is a moment short of a minute is a minute.
+    let tenths = (millis + 50) / 100;
+    match millis {
+        0..1_000 => format!("{millis}ms"),
+        _ if tenths < 600 => format!("{}.{}s", tenths / 10, tenths % 10),
+        _ => two_units(duration),
     }
+}
+
+const DAY: u64 = 86_400;
+
+/// The two largest units, rounded to the smaller one. A second unit of zero is left out.
+fn two_units(duration: Duration) -> String {
+    const UNITS: [(u64, &str); 4] = [(DAY, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+    let seconds = duration.as_secs() + u64::from(duration.subsec_millis() >= 500);
+    for (at, pair) in UNITS.windows(2).enumerate() {
+        let [(large, name), (small, next)] = [pair[0], pair[1]];
+        if seconds < large {
+            continue;
+        }
+        let rounded = (seconds + small / 2) / small * small;
+        // Rounding up to the next larger unit has left nothing of the smaller one.
+        if at > 0 && rounded >= UNITS[at - 1].0 {
+            return format!("1{}", UNITS[at - 1].1);
+        }
+        return match rounded % large / small {
+            0 => format!("{}{name}", rounded / large),
+            rest => format!("{}{name} {rest}{next}", rounded / large),
+        };
+    }
+    format!("{seconds}s")
 }
 
 /// `512 B`, `1.5 KiB`, `20.0 MiB`.
@@ -151,9 +175,14 @@ mod tests {
             ("2026-02-11T10:30:00.999Z", "0s ago"),
             ("2026-02-11T10:29:01Z", "59s ago"),
             ("2026-02-11T09:31:00Z", "59m ago"),
-            ("2026-02-10T10:31:00Z", "23h ago"),
+            ("2026-02-10T10:31:00Z", "23h 59m ago"),
+            ("2026-02-10T10:30:10Z", "1d ago"),
             ("2026-02-01T10:30:00Z", "10d ago"),
-            ("2026-02-11T10:32:30Z", "in 2m"),
+            ("2026-02-11T10:32:30Z", "in 3m"),
+            ("2026-02-11T11:29:40Z", "in 1h"),
+            ("2026-02-13T10:29:59Z", "in 2d"),
+            ("2026-02-13T09:20:00Z", "in 1d 23h"),
+            ("2026-05-12T10:29:59.500Z", "in 90d"),
         ] {
             assert_eq!(style.time(at(time)), expected);
         }
@@ -165,11 +194,21 @@ mod tests {
 
     #[test]
     fn lengths_and_sizes_are_short() {
-        let cases = [(12, "12ms"), (1_250, "1.2s"), (59_999, "59.9s"), (184_000, "3m 4s"), (7_500_000, "2h 5m")];
+        let cases = [
+            (12, "12ms"),
+            (1_250, "1.3s"),
+            (59_900, "59.9s"),
+            (59_999, "1m"),
+            (3_599_700, "1h"),
+            (184_000, "3m 4s"),
+            (7_500_000, "2h 5m"),
+        ];
         for (millis, expected) in cases {
             assert_eq!(took(Duration::from_millis(millis)), expected);
         }
         assert_eq!(took(Duration::from_secs(4 * 86_400 + 3 * 3_600)), "4d 3h");
+        assert_eq!(took(Duration::from_secs(2 * 86_400 - 1)), "2d");
+        assert_eq!(took(Duration::from_secs(86_400 - 1)), "1d");
         let cases =
             [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"), (u64::MAX, "16777215.9 TiB")];
         for (bytes, expected) in cases {

@@ -1,6 +1,8 @@
 //! One event on one line: time, sequence, type, step, detail. Works on the document, so that types of a newer server are
 //! shown too.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use servo_model::Timestamp;
 use servo_wire::v1::EventPage;
@@ -17,6 +19,27 @@ pub(crate) struct EventLine {
     event_type: String,
     step: String,
     detail: String,
+    /// Of an event about an operation: which one, and what it is called if the event says so.
+    operation: Option<(String, Option<String>)>,
+}
+
+/// What the operations of a run are called. Only the event with which one begins says so.
+#[derive(Debug, Default)]
+pub(crate) struct OperationNames(HashMap<String, String>);
+
+impl OperationNames {
+    /// The same line with the name of its operation.
+    pub(crate) fn name(&mut self, mut line: EventLine) -> EventLine {
+        if let Some((id, named)) = &line.operation {
+            if let Some(name) = named {
+                self.0.insert(id.clone(), name.clone());
+            }
+            if let Some(name) = self.0.get(id) {
+                line.step.clone_from(name);
+            }
+        }
+        line
+    }
 }
 
 impl EventLine {
@@ -36,6 +59,7 @@ impl EventLine {
             event_type: text("eventType"),
             step,
             detail: detail(&event),
+            operation: event["operationId"].as_str().map(|id| (id.to_owned(), name_of(&event))),
         }
     }
 
@@ -55,6 +79,12 @@ impl EventLine {
     }
 }
 
+/// By its own name, or by what it is.
+fn name_of(event: &Value) -> Option<String> {
+    let said = |field: &str| event[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    said("name").or_else(|| said("subType").filter(|_| event["action"] == "START" || event["begins"] == true))
+}
+
 /// What is worth a glance, whatever the type: why, by whom, until when.
 fn detail(event: &Value) -> String {
     let mut parts = Vec::new();
@@ -66,6 +96,13 @@ fn detail(event: &Value) -> String {
     }
     parts.extend(said(&event["engineType"]));
     parts.extend(said(&event["signalType"]));
+    if event["operationId"].is_string() {
+        // What kind of operation, and what becomes of it.
+        let word = |field: &str| event[field].as_str().map(|word| word.to_lowercase().replace('_', " "));
+        let became = word("action").or_else(|| word("status"));
+        parts.push([word("type"), became].into_iter().flatten().collect::<Vec<_>>().join(" "));
+        parts.extend(said(&event["error"]["ErrorMessage"]).or_else(|| said(&event["error"]["errorMessage"])));
+    }
     for field in ["error", "rootCause"] {
         if let Some(code) = event[field]["code"].as_str() {
             let step = event[field]["stepId"].as_str().map(|step| format!(" in {step}")).unwrap_or_default();
@@ -91,7 +128,8 @@ impl View for EventPage {
     const ITEMS: Option<&'static str> = Some("events");
 
     fn table(&self, style: &Style) -> String {
-        self.events.iter().map(|event| EventLine::of(event.get()).text(style) + "\n").collect()
+        let mut names = OperationNames::default();
+        self.events.iter().map(|event| names.name(EventLine::of(event.get())).text(style) + "\n").collect()
     }
 
     fn ids(&self) -> Vec<String> {

@@ -1,9 +1,11 @@
 //! Keys and audit entries, one row each.
 
-use servo_model::Role;
+use serde::Serialize;
+use servo_model::{Role, TenantId};
 use servo_wire::v1::{AuditList, CreatedKey, KeyItem, KeyKind, KeyList};
 
 use super::{Style, View};
+use crate::output::style::clean;
 use crate::output::table::{Cell, table};
 
 const HEADERS: [&str; 9] = ["KEY", "NAME", "TENANT", "ROLES", "BEGINS", "STATUS", "MADE", "EXPIRES", "USED"];
@@ -24,6 +26,35 @@ fn row(key: &KeyItem, style: &Style) -> Vec<Cell> {
         Cell::from(key.expires_at.map(|at| style.time(at))),
         Cell::from(key.last_used_at.map(|at| style.time(at))),
     ]
+}
+
+/// A key that was made here, and what a configuration says about it.
+#[derive(Debug, Serialize)]
+pub(crate) struct GeneratedKey {
+    pub(crate) name: String,
+    pub(crate) tenant: TenantId,
+    pub(crate) roles: Vec<Role>,
+    pub(crate) sha256: String,
+    pub(crate) key: String,
+}
+
+impl View for GeneratedKey {
+    fn table(&self, _: &Style) -> String {
+        let quoted = |text: &str| serde_json::to_string(&clean(text)).unwrap_or_default();
+        let roles: Vec<_> = self.roles.iter().map(|role| quoted(role.as_str())).collect();
+        format!(
+            "[[auth.keys]]\nname = {}\ntenant = {}\nroles = [{}]\nsha256 = {}\n\nSERVO_TOKEN={}\n",
+            quoted(&self.name),
+            quoted(self.tenant.as_str()),
+            roles.join(", "),
+            quoted(&self.sha256),
+            self.key,
+        )
+    }
+
+    fn ids(&self) -> Vec<String> {
+        vec![self.key.clone()]
+    }
 }
 
 impl View for KeyItem {

@@ -1,12 +1,15 @@
 //! Entrypoints, invocations and their timelines.
 
+use std::time::Duration;
+
 use servo_client::StatusCounts;
 use servo_entrypoint::{
     BulkOutcome, Entrypoint, EntrypointType, InvocationRecord, InvocationResult, InvocationStatus,
     InvocationTimelineEvent, Page,
 };
 
-use super::{Style, View};
+use super::snapshot::{cause, until};
+use super::{Style, View, operations};
 use crate::output::style::{clean, took};
 use crate::output::table::{Cell, fields, table};
 
@@ -57,6 +60,19 @@ impl View for Page<Entrypoint> {
     }
 }
 
+/// Why it failed; that it could not be undone either comes first, since it is what is left to do.
+pub(crate) fn reason(record: &InvocationRecord) -> Option<String> {
+    let cause = record.error.as_ref().map(|error| error.message.strip_prefix("fail: ").unwrap_or(&error.message));
+    let undone = record.compensation.as_ref().and_then(|undoing| undoing.error.as_ref());
+    match (undone, cause) {
+        (Some(undone), Some(cause)) => {
+            Some(format!("could not be undone: {} (it had failed: {cause})", undone.message))
+        }
+        (Some(undone), None) => Some(format!("could not be undone: {}", undone.message)),
+        (None, cause) => cause.map(str::to_owned),
+    }
+}
+
 fn records(records: &[InvocationRecord], style: &Style) -> String {
     let row = |record: &InvocationRecord| {
         let times = &record.timestamps;
@@ -67,7 +83,7 @@ fn records(records: &[InvocationRecord], style: &Style) -> String {
             Cell::whole(own),
             Cell::new(&style.time(times.created_at)),
             Cell::from(times.finished_at.map(|end| took(end.since(times.created_at)))),
-            Cell::from(record.error.as_ref().map(|error| error.message.clone())),
+            Cell::from(reason(record)),
         ]
     };
     let rows: Vec<_> = records.iter().map(row).collect();
@@ -93,20 +109,49 @@ impl View for Page<InvocationRecord> {
 impl View for InvocationRecord {
     fn table(&self, style: &Style) -> String {
         let times = &self.timestamps;
+        let waits = self.blocked_by.iter().map(|blocked| {
+            let mut text = clean(cause(blocked.cause.as_str()));
+            for part in [&blocked.name, &blocked.invocation_id].into_iter().flatten() {
+                text.push_str(&format!(" `{}`", clean(part)));
+            }
+            if let Some(reason) = &blocked.reason {
+                text.push_str(&format!(" ({})", clean(reason)));
+            }
+            until(text, (blocked.since, blocked.until), style)
+        });
+        let waits: Vec<String> = waits.collect();
+        let not_undone = self.compensation.as_ref().and_then(|undoing| {
+            let error = undoing.error.as_ref()?;
+            let by = undoing.invocation_id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
+            Some(clean(&format!("could not be undone: {}{by}", error.message)))
+        });
+        let whole = times.finished_at.map(|end| end.since(times.created_at));
+        // A run that was retried has a last round, which alone the platform's measures are about.
+        let round = self.observability.metrics.duration_ms.map(Duration::from_millis);
+        let took_both = whole.map(|whole| match round {
+            Some(round) if whole.saturating_sub(round) >= Duration::from_secs(1) => {
+                format!("{} since it was created; its last round {}", took(whole), took(round))
+            }
+            _ => took(whole),
+        });
         let json = |value: &serde_json::Value| (!value.is_null()).then(|| clean(&value.to_string()));
-        fields(&[
+        let fields = fields(&[
             ("Invocation", Some(self.invocation_id.clone())),
             ("Status", Some(self.status.as_str().to_owned())),
             ("Entrypoint", Some(format!("{} {}", clean(&self.entrypoint_id), clean(&self.entrypoint_version)))),
             ("Created", Some(style.time(times.created_at))),
             ("Suspended", times.suspended_at.map(|at| style.time(at))),
-            ("Took", times.finished_at.map(|end| took(end.since(times.created_at)))),
+            ("Waits for", (!waits.is_empty()).then(|| waits.join("; "))),
+            ("Undoing", not_undone),
+            ("Took", took_both),
             ("Params", json(&self.params)),
             ("Result", self.result.as_ref().and_then(json)),
             ("Error", self.error.as_ref().map(|error| clean(&format!("{} ({})", error.message, error.error_type_id)))),
             ("Correlation", Some(clean(&self.observability.correlation_id))),
             ("Imported", super::imported(self.imported_by.as_deref(), self.imported_at, style)),
-        ])
+        ]);
+        let operations = operations::of_invocation(&self.operations, self.operations_total, style);
+        if operations.is_empty() { fields } else { format!("{fields}\n{operations}") }
     }
 
     fn ids(&self) -> Vec<String> {

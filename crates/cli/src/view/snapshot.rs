@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use servo_model::snapshot::BlockedBy;
-use servo_model::{ArtifactRef, RunSnapshot, StepSnapshot};
+use servo_model::{ArtifactRef, RunSnapshot, StepSnapshot, Timestamp};
 
-use super::{Style, View};
+use super::{Style, View, operations};
 use crate::output::style::{clean, count, size, status_color, took};
 use crate::output::table::{Cell, fields, table};
 
@@ -16,6 +16,11 @@ impl View for RunSnapshot {
             let rows: Vec<_> = self.steps.iter().map(|step| step_row(step, style)).collect();
             text.push('\n');
             text.push_str(&table(style.paint(), &["STEP", "ATTEMPT", "STATUS", "STARTED", "TOOK", "DETAIL"], &rows));
+        }
+        let operations = operations::of_run(&self.operations, self.operations_total, style);
+        if !operations.is_empty() {
+            text.push('\n');
+            text.push_str(&operations);
         }
         if !self.artifacts.is_empty() {
             let rows: Vec<_> = self.artifacts.iter().map(|artifact| artifact_row(artifact, style)).collect();
@@ -71,8 +76,24 @@ fn header(run: &RunSnapshot, style: &Style) -> String {
     ])
 }
 
-fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
-    let what = match blocked.cause.as_str() {
+/// Since when and until when something is waited for.
+pub(super) fn until(mut text: String, (since, until): (Option<Timestamp>, Option<Timestamp>), style: &Style) -> String {
+    if let Some(at) = since {
+        text.push_str(&format!(", since {}", style.time(at)));
+    }
+    if let Some(at) = until {
+        let end = style.time(at);
+        match end.strip_prefix("in ") {
+            Some(rest) => text.push_str(&format!(", until {rest} from now")),
+            None => text.push_str(&format!(", until {end}")),
+        }
+    }
+    text
+}
+
+/// A cause of waiting in words.
+pub(super) fn cause(word: &str) -> &str {
+    match word {
         "approval" => "an approval (`servo runs approve`)",
         "callback" => "a callback",
         "capacity" | "slot" => "a free place",
@@ -86,22 +107,25 @@ fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
         "signal" => "a signal",
         "timer" => "a wait",
         "worker" => "a worker",
+        "queue" => "its turn",
+        "operator" => "a resume",
+        "compensation" => "the run that undoes it",
         other => other,
-    };
-    let mut text = clean(what);
+    }
+}
+
+fn waits_for(blocked: &BlockedBy, style: &Style) -> String {
+    let mut text = clean(cause(&blocked.cause));
     if let Some(step) = &blocked.step_id {
         text.push_str(&format!(" of {step}"));
     }
     if let Some(name) = &blocked.name {
-        text.push_str(&format!(" ({})", clean(name)));
+        text.push_str(&format!(" `{}`", clean(name)));
     }
     if let Some(reason) = &blocked.reason {
         text.push_str(&format!(" ({})", clean(reason)));
     }
-    if let Some(at) = blocked.earliest_at {
-        text.push_str(&format!(", {}", style.time(at)));
-    }
-    text
+    until(text, (blocked.since, blocked.earliest_at), style)
 }
 
 fn step_row(step: &StepSnapshot, style: &Style) -> Vec<Cell> {

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use servo_entrypoint::InvocationRecord;
 use servo_model::contract::RuntimeSnapshot;
 use servo_model::{RunId, RunSnapshot};
 use servo_wire::v1::{
@@ -107,13 +108,13 @@ Status      FAILED, 1 failed step
 Root cause  TIMEOUT in load: gave up after 30 s
 Engine      mock, mock:inv_2
 Queued      10m ago
-Started     9m ago
+Started     10m ago
 Ended       9m ago, took 59.5s
 Last event  12
 
 STEP     ATTEMPT  STATUS   STARTED  TOOK   DETAIL
-extract  1.2      SUCCESS  9m ago   1.2s   1 artifact
-load     1        FAILED   9m ago   30.0s  TIMEOUT: gave up
+extract  1.2      SUCCESS  10m ago  1.3s   1 artifact
+load     1        FAILED   10m ago  30.0s  TIMEOUT: gave up
 load     2        FAILED   9m ago   25.0s  TIMEOUT: gave up after 30 s
 report   1        SKIPPED  -        -      upstream step load failed
 
@@ -137,10 +138,10 @@ fn runs_that_wait_say_for_what() {
     };
     assert_eq!(waiting("approval", json!({})), "Waits for   an approval (`servo runs approve`)");
     let soon = json!({"earliestAt": "2026-02-11T10:30:07Z", "stepId": "load"});
-    assert_eq!(waiting("retry", soon), "Waits for   a retry of load, in 7s");
-    assert_eq!(waiting("callback", json!({"name": "approval"})), "Waits for   a callback (approval)");
+    assert_eq!(waiting("retry", soon), "Waits for   a retry of load, until 7s from now");
+    assert_eq!(waiting("callback", json!({"name": "approval"})), "Waits for   a callback `approval`");
     let outage = json!({"reason": "it cannot be reached since 10:00: refused", "earliestAt": "2026-02-11T10:30:07Z"});
-    let told = "Waits for   its handler (it cannot be reached since 10:00: refused), in 7s";
+    let told = "Waits for   its handler (it cannot be reached since 10:00: refused), until 7s from now";
     assert_eq!(waiting("handler", outage), told);
     assert_eq!(waiting("moon phase", json!({})), "Waits for   moon phase");
 }
@@ -433,7 +434,7 @@ fn invocations_and_their_timelines() {
     failed["error"] =
         json!({"error_type_id": "gts.e.v1~", "message": "no\u{1b}[2J", "category": "retryable", "details": {}});
     let info = json!({"next_cursor": null, "prev_cursor": null, "has_more": false});
-    check::<servo_entrypoint::Page<servo_entrypoint::InvocationRecord>>(
+    check::<servo_entrypoint::Page<InvocationRecord>>(
         json!({"items": [invocation("inv_3", "running"), failed], "page_info": info}),
         "\
 INVOCATION  STATUS   ENTRYPOINT         CREATED  TOOK   ERROR
@@ -453,6 +454,90 @@ inv_2       failed   vendor.app.tax.v1  5m ago   1m 4s  no [2J
         "\
 2026-02-11T10:25:00.000Z  running  started
 2026-02-11T10:25:01.000Z  running  step_failed  charge  no
+",
+    );
+}
+
+#[test]
+fn operations_are_listed_with_what_failed_and_what_is_open() {
+    let run = json!({
+        "runId": "inv_1", "status": "RUNNING", "lastEventSeq": 9, "failedSteps": 0, "steps": [], "artifacts": [],
+        "blockedBy": [{"cause": "signal", "name": "approval", "since": "2026-02-11T10:27:00Z", "earliestAt": "2026-02-13T10:29:59Z"}],
+        "operationsTotal": 7,
+        "operations": [
+            {"operationId": "a", "kind": "step", "name": "charge", "status": "SUCCEEDED", "attempts": 2,
+             "startedAt": "2026-02-11T10:25:00Z", "endedAt": "2026-02-11T10:25:04Z"},
+            {"operationId": "b", "kind": "map", "name": "lines", "status": "STARTED", "startedAt": "2026-02-11T10:26:00Z"},
+            {"operationId": "c", "kind": "step", "name": "pick", "status": "FAILED", "attempts": 3, "parentId": "b",
+             "startedAt": "2026-02-11T10:26:00Z", "endedAt": "2026-02-11T10:26:01Z",
+             "error": {"code": "Empty", "message": "no\nstock"}},
+            {"operationId": "d", "kind": "signal", "name": "approval", "status": "STARTED",
+             "startedAt": "2026-02-11T10:27:00Z", "dueAt": "2026-02-13T10:29:59Z"},
+        ],
+    });
+    check::<RunSnapshot>(
+        run,
+        "\
+Run         inv_1
+Status      RUNNING
+Waits for   a signal `approval`, since 3m ago, until 2d from now
+Last event  9
+
+OPERATION  KIND    STATUS     ATTEMPTS  STARTED  TOOK  DETAIL
+charge     step    succeeded  2         5m ago   4.0s  -
+lines      map     started    -         4m ago   -     -
+  pick     step    failed     3         4m ago   1.0s  Empty: no stock
+approval   signal  started    -         3m ago   -     due in 2d
+and 3 more, all of which succeeded or are older; `servo runs events` has every one
+",
+    );
+}
+
+#[test]
+fn what_could_not_be_undone_comes_first() {
+    let record = json!({
+        "invocation_id": "inv_1", "entrypoint_id": "gts.a.b.c.v1~", "entrypoint_version": "1.0.0", "tenant_id": "t",
+        "status": "dead_lettered", "mode": "async", "params": {}, "result": null,
+        "error": {"error_type_id": "gts.e.e.e.v1~", "message": "fail: warehouse on fire", "category": "non_retryable"},
+        "timestamps": {"created_at": "2026-02-11T10:20:00Z", "started_at": "2026-02-11T10:22:39Z", "suspended_at": null,
+                       "finished_at": "2026-02-11T10:22:40Z"},
+        "observability": {"correlation_id": "c", "trace_id": null, "span_id": null,
+                          "metrics": {"memory_limit_mb": 64, "duration_ms": 3}},
+        "compensation": {"trigger": "failure", "started_at": "2026-02-11T10:22:40Z", "has_ended": true,
+                         "invocation_id": "inv_2",
+                         "error": {"error_type_id": "gts.e.e.e.v1~", "message": "ledger is closed", "category": "non_retryable"}},
+    });
+    let record: InvocationRecord = serde_json::from_value(record).unwrap();
+    let why = reason(&record).unwrap();
+    assert_eq!(why, "could not be undone: ledger is closed (it had failed: warehouse on fire)");
+    let text = record.table(&Style::plain("2026-02-11T10:30:00Z"));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("could not be undone: ledger is closed (inv_2)") < at("warehouse on fire"), "{text}");
+    assert!(text.contains("2m 40s since it was created; its last round 3ms"), "{text}");
+}
+
+/// Only the event with which an operation begins says what it is called.
+#[test]
+fn events_of_operations_have_names() {
+    let event = |seq: u64, kind: &str, extra: Value| {
+        let mut event = json!({"eventType": kind, "eventId": format!("e{seq}"), "runId": "inv_1", "runSeq": seq,
+                               "emittedAt": "2026-02-11T10:25:00.000Z", "operationId": "a"});
+        for (name, value) in extra.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        event
+    };
+    let page = json!({"lastEventSeq": 4, "nextAfter": 4, "events": [
+        event(2, "OperationUpdated", json!({"type": "STEP", "action": "START", "name": "charge", "subType": "Step"})),
+        event(3, "OperationUpdated", json!({"type": "STEP", "action": "RETRY"})),
+        event(4, "OperationResolved", json!({"status": "READY"})),
+    ]});
+    check::<EventPage>(
+        page,
+        "\
+2026-02-11T10:25:00.000Z     2  OperationUpdated    charge  step start
+2026-02-11T10:25:00.000Z     3  OperationUpdated    charge  step retry
+2026-02-11T10:25:00.000Z     4  OperationResolved   charge  ready
 ",
     );
 }

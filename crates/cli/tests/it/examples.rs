@@ -101,6 +101,7 @@ servo invocations list
 servo invocations get
 servo invocations timeline
 servo invocations watch
+servo invocations logs
 servo invocations cancel
 servo invocations suspend
 servo invocations resume
@@ -141,6 +142,7 @@ servo store verify
 servo store retention
 servo keys
 servo keys create
+servo keys generate
 servo keys list
 servo keys revoke
 servo audit
@@ -161,6 +163,7 @@ servo types list
 servo types get
 servo metrics
 servo openapi
+servo explain
 servo completions
 servo version";
     assert_eq!(seen.join("\n"), expected);

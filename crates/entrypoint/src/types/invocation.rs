@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use servo_model::Timestamp;
+use servo_model::invocation::CompensationTrigger;
+use servo_model::listing::{OperationError, OperationSnapshot};
+use servo_model::operation::OperationStatus;
 pub use servo_model::waiting::Cause;
 
 use super::{EntrypointId, InvocationId, InvocationMode, InvocationStatus, RuntimeErrorPayload, TenantId};
@@ -31,6 +34,97 @@ pub struct InvocationRecord {
     pub imported_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_at: Option<Timestamp>,
+    /// How undoing it went, if that was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<CompensationRecord>,
+    /// What a workflow has recorded, in the order in which it began. Told of one that is read by its id, not in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationRecord>,
+    /// How many there are, where not all are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_total: Option<usize>,
+}
+
+/// How undoing a run goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompensationRecord {
+    pub trigger: CompensationTrigger,
+    pub started_at: Timestamp,
+    pub has_ended: bool,
+    /// The run that undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation_id: Option<InvocationId>,
+    /// Why it could not be undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RuntimeErrorPayload>,
+}
+
+/// One thing that a run has recorded: a step, a wait, a signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationRecord {
+    pub operation_id: String,
+    /// `step`, `wait`, `signal`, `event`, `callback`, `invocation`, or the kind of a context such as `map`.
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub status: OperationStatus,
+    /// The operation that this one is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// Of a step, the one that runs among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    pub started_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// When time alone will change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// Of the last attempt that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+    /// The run that it has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation_id: Option<InvocationId>,
+}
+
+impl From<OperationSnapshot> for OperationRecord {
+    fn from(operation: OperationSnapshot) -> Self {
+        Self {
+            operation_id: operation.operation_id,
+            kind: operation.kind,
+            name: operation.name,
+            status: operation.status,
+            parent_id: operation.parent_id,
+            attempts: operation.attempts,
+            started_at: operation.started_at,
+            ended_at: operation.ended_at,
+            due_at: operation.due_at,
+            error: operation.error,
+            invocation_id: operation.run_id.map(|id| id.to_string()),
+        }
+    }
+}
+
+/// A signal that was taken, and the run as it is then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignalResult {
+    #[serde(flatten)]
+    pub record: InvocationRecord,
+    /// Servers from before do not say.
+    #[serde(default)]
+    pub signal: SignalOutcome,
+}
+
+/// What became of a signal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalOutcome {
+    pub name: String,
+    /// Nothing waits for it yet: it is kept until something does.
+    pub kept: bool,
+    /// The same for people, where there is something to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// One thing that a run waits for.
@@ -46,6 +140,9 @@ pub struct BlockedBy {
     /// The run that this one waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation_id: Option<InvocationId>,
+    /// Since when, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -107,6 +204,9 @@ pub struct InvocationResult {
     /// The idempotency key had started this run before. Told by the status of the answer, not in it.
     #[serde(skip)]
     pub repeated: bool,
+    /// What the caller should know about the entrypoint that was called, such as that it is deprecated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What may be asked of a run. The last two are for a step of a workflow.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Compensation, Execution, Head, Message, Operation, Unreached};
 use crate::Timestamp;
 use crate::event::{CompensationEnded, CompensationStarted, HandlerReturned, HandlerStatus, MessageReceived};
-use crate::operation::{OperationStatus, OperationType};
+use crate::operation::{ErrorObject, OperationStatus, OperationType};
 use crate::state::Applied;
 
 /// The kind of callback that a message answers.
@@ -42,6 +42,11 @@ impl Head {
 }
 
 impl Execution {
+    /// Why the run could not be undone, if that was tried and has failed.
+    pub fn not_undone(&self) -> Option<&ErrorObject> {
+        self.head.compensation.as_ref().filter(|undoing| undoing.ended)?.error.as_ref()
+    }
+
     /// Until when an invocation ran. Of one that was lost with its node nobody knows more than when it was last heard of:
     /// the time until somebody missed it is not the run's.
     pub(super) fn ran_until(&self, body: &HandlerReturned, at: Timestamp) -> Timestamp {

@@ -12,7 +12,7 @@ use super::{Engine, Error, Hot};
 impl Engine {
     /// The run as its events stand now.
     pub async fn snapshot(&self, scope: &Scope, run_id: &RunId) -> Result<RunSnapshot, Error> {
-        self.view(scope, run_id, |state| RunSnapshot::from(state)).await
+        self.view(scope, run_id, RunSnapshot::whole).await
     }
 
     /// The folded state. Copies all of it: `view` looks without copying.

@@ -8,7 +8,7 @@ use servo_entrypoint::{
     BulkControl, BulkOutcome, Created, Entrypoint, EntrypointId, EntrypointListFilter, EntrypointStatusAction,
     InvocationControlAction, InvocationId, InvocationListFilter, InvocationRecord, InvocationRequest, InvocationResult,
     InvocationSignal, InvocationTimelineEvent, Page, PageQuery, RestRuntime, RuntimeErrorPayload, ServerlessRuntime,
-    StatusCount, TimelineTail,
+    SignalResult, StatusCount, TimelineTail,
 };
 use servo_model::{Permission, RunId, SecurityContext};
 
@@ -195,7 +195,7 @@ impl RestRuntime for Serverless {
         ctx: &SecurityContext,
         invocation_id: &InvocationId,
         signal: InvocationSignal,
-    ) -> Answer<InvocationRecord> {
+    ) -> Answer<SignalResult> {
         self.message(ctx, invocation_id, signal).await
     }
 

@@ -16,6 +16,7 @@ fn told(wait: Wait<'_>) -> BlockedBy {
         name: wait.operation.and_then(|operation| operation.name.clone()),
         reason: wait.reason(),
         invocation_id: target.map(|target| target.run_id.to_string()),
+        since: wait.since(),
         until: wait.until,
     }
 }

@@ -1,11 +1,11 @@
 //! Control of a run that is there: cancel, suspend, resume, retry, replay, and messages.
 
 use servo_entrypoint::{
-    InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus, ValidationError,
-    ValidationIssue, control, errors,
+    BlockedBy, Cause, InvocationControlAction as Action, InvocationRecord, InvocationSignal, InvocationStatus,
+    SignalOutcome, SignalResult, ValidationError, ValidationIssue, control, errors,
 };
 use servo_machine::{Command, Signal, SignalKind};
-use servo_model::{Permission, RunId, SecurityContext, SignalId, StepId};
+use servo_model::{Permission, RunId, RunState, SecurityContext, SignalId, StepId};
 
 use super::record::record;
 use super::start::Checked;
@@ -15,6 +15,8 @@ use crate::engine::{Entered, Error, Order};
 /// A message has at most so many bytes.
 const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
 const NAME_CHARS_MAX: usize = 128;
+/// Things that a run waits for, in one sentence.
+const NAMED_MAX: usize = 5;
 
 /// Whether dead-lettered runs are taken back as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +53,7 @@ impl Serverless {
     ) -> Answer<Controlled<'_>> {
         Self::allow(ctx, permission(action))?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
-        let look = |state: &servo_model::RunState| {
-            Some((record(state)?, state.entrypoint()?.kind, state.entrypoint()?.id.clone()))
-        };
+        let look = |state: &RunState| Some((record(state)?, state.entrypoint()?.kind, state.entrypoint()?.id.clone()));
         let found = self.engine().view(&Self::scope(ctx), &run_id, look).await.map_err(engine_error)?;
         let (earlier, kind, entrypoint) = found.ok_or_else(no_invocation)?;
         self.check_run_of(ctx, &entrypoint).await?;
@@ -113,7 +113,7 @@ impl Serverless {
         })?;
         loaded.check_callable()?;
         let mode = loaded.entrypoint.definition.traits.default_invocation;
-        Ok(Checked { loaded, mode, params: String::new(), policy })
+        Ok(Checked { loaded, mode, params: String::new(), policy, warnings: Vec::new() })
     }
 
     async fn replay(
@@ -133,28 +133,31 @@ impl Serverless {
     async fn signal_run(&self, ctx: &SecurityContext, run_id: &RunId, kind: SignalKind) -> Answer<InvocationRecord> {
         let id = self.engine().ids().event_id(self.engine().now()).simple().to_string();
         let signal_id = SignalId::parse(&format!("ctl_{id}")).map_err(|error| super::internal(&error))?;
-        self.send(ctx, run_id, signal_id, kind).await
+        self.send(ctx, run_id, signal_id, kind, record).await
     }
 
-    async fn send(
+    /// What is seen of the run then.
+    async fn send<T>(
         &self,
         ctx: &SecurityContext,
         run_id: &RunId,
         signal_id: SignalId,
         kind: SignalKind,
-    ) -> Answer<InvocationRecord> {
+        look: impl FnOnce(&RunState) -> Option<T> + Send,
+    ) -> Answer<T> {
         let asked = kind.clone();
         let signal = Signal { signal_id, kind, by: ctx.subject.clone(), reason: None, denied: None };
         let order = Order::new(Self::scope(ctx), run_id.clone(), Command::Signal(signal), "engine");
-        let (refusal, record) = match self.engine().execute_with(order, record).await {
-            Ok(outcome) => (outcome.refusal, outcome.view.ok_or_else(no_invocation)?),
+        let both = |state: &RunState| (state.visible(), look(state));
+        let (refusal, status, seen) = match self.engine().execute_with(order, both).await {
+            Ok(outcome) => (outcome.refusal, outcome.view.0, outcome.view.1),
             // It changed since it was looked at, and is told about as it is now.
-            Err(Error::Refused(refusal)) => (Some(refusal), self.read(&Self::scope(ctx), run_id).await?),
+            Err(Error::Refused(refusal)) => (Some(refusal), self.read(&Self::scope(ctx), run_id).await?.status, None),
             Err(other) => return Err(engine_error(other)),
         };
         match refusal {
-            Some(refusal) => Err(refusal::refused(&refusal, &asked, record.status)),
-            None => Ok(record),
+            Some(refusal) => Err(refusal::refused(&refusal, &asked, status)),
+            None => seen.ok_or_else(no_invocation),
         }
     }
 
@@ -163,7 +166,7 @@ impl Serverless {
         ctx: &SecurityContext,
         invocation_id: &str,
         signal: InvocationSignal,
-    ) -> Answer<InvocationRecord> {
+    ) -> Answer<SignalResult> {
         Self::allow(ctx, Permission::RunsTrigger)?;
         let run_id = RunId::parse(invocation_id).map_err(|_| no_invocation())?;
         let mut issues = Vec::new();
@@ -184,11 +187,32 @@ impl Serverless {
             Ok(signal_id) if issues.is_empty() => {
                 // Whose run it is, and that it is an invocation, before anything is recorded.
                 self.check_run(ctx, &run_id).await?;
+                let name = signal.name.clone();
                 let kind = SignalKind::Message { name: signal.name, payload: Some(payload) };
-                self.send(ctx, &run_id, signal_id, kind).await
+                let look = |state: &RunState| {
+                    let messages = &state.execution.as_ref()?.head.messages;
+                    Some((record(state)?, messages.iter().any(|message| message.name == name)))
+                };
+                let (record, kept) = self.send(ctx, &run_id, signal_id, kind, look).await?;
+                let note = kept.then(|| kept_until(&record));
+                Ok(SignalResult { record, signal: SignalOutcome { name: name.clone(), kept, note } })
             }
             _ => Err(ValidationError::new(issues).into()),
         }
+    }
+}
+
+/// What a run does meanwhile that nothing in it waits for a signal which it was sent.
+fn kept_until(record: &InvocationRecord) -> String {
+    let waits = |blocked: &BlockedBy| match (blocked.cause, &blocked.name) {
+        (Cause::Signal, Some(name)) => format!("`{name}`"),
+        (cause, Some(name)) => format!("the {} `{name}`", cause.as_str()),
+        (cause, None) => format!("a {}", cause.as_str()),
+    };
+    let named: Vec<_> = record.blocked_by.iter().take(NAMED_MAX).map(waits).collect();
+    match named.as_slice() {
+        [] => "kept until this run waits for it".to_owned(),
+        named => format!("kept; this run waits for {}", named.join(", ")),
     }
 }
 

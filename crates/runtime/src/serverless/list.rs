@@ -123,9 +123,9 @@ impl Serverless {
     async fn query(&self, ctx: &SecurityContext, filter: &InvocationListFilter) -> Answer<Option<RunQuery>> {
         let plan_ids = match &filter.entrypoint_id {
             None => Vec::new(),
-            Some(address) => match self.registration(ctx, address).await? {
-                Some(id) => vec![id],
-                None => return Ok(None),
+            Some(text) => match self.registrations(ctx, text).await? {
+                ids if ids.is_empty() => return Ok(None),
+                ids => ids,
             },
         };
         let general = match &filter.page.filter {
@@ -141,13 +141,6 @@ impl Serverless {
             filter: general,
             ..RunQuery::default()
         }))
-    }
-
-    /// The entrypoint of an address, if the caller sees it.
-    async fn registration(&self, ctx: &SecurityContext, address: &str) -> Answer<Option<String>> {
-        let found = self.engine().store().find_entrypoint(&ctx.tenant, address).await.map_err(store_error)?;
-        let Some(row) = found else { return Ok(None) };
-        Ok(self.shown(ctx, row).await?.map(|row| row.id))
     }
 
     /// The condition in the words of rows: an address is the registration behind it, and the tenant is the caller's.
@@ -210,10 +203,13 @@ impl Serverless {
                 let mode = InvocationMode::parse(text).ok_or_else(unknown)?;
                 (RunField::Mode, RunValue::Text(mode.as_str().to_owned()))
             }
-            ("entrypoint_id", Literal::Text(address)) if equality => {
-                // An address that nobody has registered is no run's.
-                let id = self.registration(ctx, address).await?.unwrap_or_default();
-                (RunField::PlanId, RunValue::Text(id))
+            ("entrypoint_id", Literal::Text(text)) if equality => {
+                let values: Vec<_> = self.registrations(ctx, text).await?.into_iter().map(RunValue::Text).collect();
+                let of_these = match values.is_empty() {
+                    true => RunFilter::Or(Vec::new()),
+                    false => RunFilter::In { field: RunField::PlanId, values },
+                };
+                return Ok(if compare == Compare::Eq { of_these } else { RunFilter::Not(Box::new(of_these)) });
             }
             ("tenant_id", Literal::Text(tenant)) if equality => {
                 let own = (tenant == ctx.tenant.as_str()) == (compare == Compare::Eq);
@@ -242,16 +238,20 @@ impl Serverless {
         if filter.tenant_id.as_deref().is_some_and(|tenant| tenant != ctx.tenant.as_str()) {
             return Ok(Vec::new());
         }
-        let registration = match &filter.entrypoint_id {
-            None => None,
-            Some(address) => match self.registration(ctx, address).await? {
-                Some(id) => Some(id),
-                None => return Ok(Vec::new()),
-            },
+        let count = async |id: Option<&str>| -> Answer<Vec<StatusCount>> {
+            let counts = self.engine().store().count_by_visible(&ctx.tenant, id).await.map_err(store_error)?;
+            Ok(counts.into_iter().map(|(status, count)| StatusCount { status, count }).collect())
         };
-        let counts = self.engine().store().count_by_visible(&ctx.tenant, registration.as_deref()).await;
-        let counts = counts.map_err(store_error)?;
-        let counts = counts.into_iter().map(|(status, count)| StatusCount { status, count }).collect();
-        if registration.is_some() { Ok(counts) } else { self.without_hidden(ctx, counts).await }
+        let Some(text) = &filter.entrypoint_id else { return self.without_hidden(ctx, count(None).await?).await };
+        let mut all: Vec<StatusCount> = Vec::new();
+        for id in self.registrations(ctx, text).await? {
+            for own in count(Some(&id)).await? {
+                match all.iter_mut().find(|total| total.status == own.status) {
+                    Some(total) => total.count += own.count,
+                    None => all.push(own),
+                }
+            }
+        }
+        Ok(all)
     }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 use servo_entrypoint::{
-    InvocationMetrics, InvocationObservability, InvocationRecord, InvocationStatus, InvocationTimestamps,
-    RuntimeErrorPayload,
+    CompensationRecord, InvocationMetrics, InvocationObservability, InvocationRecord, InvocationStatus,
+    InvocationTimestamps, RuntimeErrorPayload,
 };
-use servo_model::execution::Execution;
+use servo_model::execution::{Compensation, Execution};
 use servo_model::invocation::{EntrypointKind, EntrypointPin};
+use servo_model::listing;
 use servo_model::operation::{ExecutionStatus, OperationType};
 use servo_model::waiting::earliest_at;
 use servo_model::{RunState, Timestamp, TraceContext};
@@ -48,7 +49,29 @@ pub(crate) fn record(state: &RunState) -> Option<InvocationRecord> {
         blocked_by,
         imported_by: state.imported.as_ref().map(|imported| imported.by.clone()),
         imported_at: state.imported.as_ref().map(|imported| imported.at),
+        compensation: head.compensation.as_ref().map(compensation),
+        operations: Vec::new(),
+        operations_total: None,
     })
+}
+
+/// The same with its operations, for whoever reads one run.
+pub(crate) fn whole(state: &RunState) -> Option<InvocationRecord> {
+    let mut record = record(state)?;
+    let (operations, total) = listing::list(state.execution.as_deref()?);
+    record.operations_total = (operations.len() < total).then_some(total);
+    record.operations = operations.into_iter().map(Into::into).collect();
+    Some(record)
+}
+
+fn compensation(undoing: &Compensation) -> CompensationRecord {
+    CompensationRecord {
+        trigger: undoing.trigger,
+        started_at: undoing.at,
+        has_ended: undoing.ended,
+        invocation_id: undoing.run_id.as_ref().map(ToString::to_string),
+        error: undoing.error.as_ref().map(RuntimeErrorPayload::of),
+    }
 }
 
 fn json(text: Option<&str>) -> Option<Value> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use servo_entrypoint::access::Access;
+use servo_entrypoint::names;
 use servo_entrypoint::validate::{Handler, Lookup, Outline};
 use servo_entrypoint::{
     Entrypoint, EntrypointStatusAction, OwnerType, RuntimeErrorPayload, Validated, Validation, ValidationError,
@@ -14,6 +15,7 @@ use servo_model::{Permission, SecurityContext, TenantId};
 use servo_store::Scope;
 use servo_store::entrypoints::EntrypointRow;
 
+use super::names::For;
 use super::{Answer, LAMBDA, Serverless, internal, no_entrypoint, store_error};
 use crate::entrypoints::{Loaded, entrypoint_of, owner_of};
 
@@ -148,9 +150,10 @@ impl Serverless {
         let row = self.row(id, tenant, validated.entrypoint, 1)?;
         let address = row.address.clone();
         let stored = engine.store().put_entrypoint(row).await.map_err(|error| match error {
-            servo_store::Error::EntrypointExists { .. } => {
-                errors::conflict(format!("`{address}` is registered already; register the next version of the address"))
-            }
+            servo_store::Error::EntrypointExists { .. } => errors::conflict(format!(
+                "`{address}` is registered already; register the next version of the address{}",
+                names::next_of(&address)
+            )),
             other => store_error(other),
         })?;
         self.entrypoints().forget(&stored.id);
@@ -179,8 +182,14 @@ impl Serverless {
         })
     }
 
-    /// The row behind a name, if the caller may see it.
-    async fn entrypoint_row(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<EntrypointRow> {
+    /// The row behind a name, if the caller may see it. What is no id and no address is looked for as a short name; an address is no
+    /// name of a registration.
+    pub(super) async fn entrypoint_row(
+        &self,
+        ctx: &SecurityContext,
+        named: Named<'_>,
+        purpose: For,
+    ) -> Answer<EntrypointRow> {
         let (store, name) = (self.engine().store(), named.text());
         let found = match named {
             Named::Address(address) => store.find_entrypoint(&ctx.tenant, address).await,
@@ -189,13 +198,13 @@ impl Serverless {
                 found => found,
             },
         };
-        let row = found.map_err(store_error)?.ok_or_else(|| no_entrypoint(name))?;
+        let Some(row) = found.map_err(store_error)? else { return self.named(ctx, name, purpose).await };
         self.shown(ctx, row).await?.ok_or_else(|| no_entrypoint(name))
     }
 
     pub(super) async fn read_entrypoint(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsRead)?;
-        entrypoint_of(&self.entrypoint_row(ctx, named).await?).map_err(store_error)
+        entrypoint_of(&self.entrypoint_row(ctx, named, For::Reading).await?).map_err(store_error)
     }
 
     /// Changes belong to the owner; the platform's entrypoints to the platform.
@@ -212,7 +221,7 @@ impl Serverless {
 
     pub(super) async fn update(&self, ctx: &SecurityContext, named: Named<'_>, document: Value) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
-        let row = self.entrypoint_row(ctx, named).await?;
+        let row = self.entrypoint_row(ctx, named, For::Editing).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         if !status::is_editable(entrypoint.definition.status) {
@@ -253,7 +262,7 @@ impl Serverless {
         action: EntrypointStatusAction,
     ) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDeploy)?;
-        let row = self.entrypoint_row(ctx, named).await?;
+        let row = self.entrypoint_row(ctx, named, For::Changing(action)).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         let next = status::apply(entrypoint.definition.status, action)?;
@@ -264,11 +273,11 @@ impl Serverless {
     /// Gives what it was, or what has become of it.
     pub(super) async fn remove(&self, ctx: &SecurityContext, named: Named<'_>) -> Answer<Entrypoint> {
         Self::allow(ctx, Permission::DefinitionsDelete)?;
-        let row = self.entrypoint_row(ctx, named).await?;
+        let row = self.entrypoint_row(ctx, named, For::Removing).await?;
         self.may_change(ctx, &row).await?;
         let entrypoint = entrypoint_of(&row).map_err(store_error)?;
         match status::remove(entrypoint.definition.status)? {
-            status::Removal::Archive => self.set_status(ctx, named, EntrypointStatusAction::Archive).await,
+            status::Removal::Archive => self.set_status(ctx, Named::Id(&row.id), EntrypointStatusAction::Archive).await,
             status::Removal::Delete => {
                 let removed = self.engine().store().remove_entrypoint(&row.tenant, &row.id, row.revision).await;
                 removed.map_err(moved)?;

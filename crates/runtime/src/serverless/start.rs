@@ -15,7 +15,7 @@ use servo_model::{Permission, RunId, RunState, SecurityContext, trace};
 use servo_store::Scope;
 
 use super::record::{is_settled, record};
-use super::{Answer, Begin, Serverless, engine_error, failure_of, internal, no_entrypoint, store_error};
+use super::{Answer, Begin, Serverless, engine_error, failure_of, internal, store_error};
 use crate::clock::Deadline;
 use crate::engine::{Entered, Error};
 use crate::entrypoints::Loaded;
@@ -27,6 +27,8 @@ pub(super) struct Checked<'a> {
     /// As JSON.
     pub params: String,
     pub policy: &'a TenantRuntimePolicy,
+    /// What the caller should know about the entrypoint that its name has led to.
+    pub warnings: Vec<String>,
 }
 
 impl Serverless {
@@ -42,7 +44,8 @@ impl Serverless {
             drop(self.check_quota(ctx, checked.policy).await?);
             self.executions.referred(&checked.loaded).await.map_err(failure_of)?;
             let record = self.made_up(ctx, &checked)?;
-            return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false });
+            let warnings = checked.warnings;
+            return Ok(InvocationResult { record, dry_run: true, cached: false, repeated: false, warnings });
         }
         let key = match request.idempotency_key.as_deref() {
             None => None,
@@ -62,7 +65,8 @@ impl Serverless {
         self.entrypoints().check_rate(ctx, &checked.loaded).await?;
         let entered = self.check_quota(ctx, checked.policy).await?;
         let (record, created) = self.create(ctx, &checked, key, None, (entered, heard)).await?;
-        Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created })
+        let warnings = checked.warnings;
+        Ok(InvocationResult { record, dry_run: false, cached: false, repeated: !created, warnings })
     }
 
     /// There is such an entrypoint, it can be called, and takes these params.
@@ -71,7 +75,7 @@ impl Serverless {
         if !policy.enabled {
             return Err(errors::forbidden("the serverless runtime is disabled for this tenant"));
         }
-        let loaded = self.visible(ctx, &request.entrypoint_id).await?;
+        let (loaded, warnings) = self.called(ctx, &request.entrypoint_id).await?;
         loaded.check_callable()?;
         let mode = mode(&loaded.entrypoint.definition.traits, request.mode);
         let params = loaded.compiled.check_params(Some(&request.params));
@@ -89,13 +93,16 @@ impl Serverless {
             let issue = issue.suggest("store large data elsewhere and pass a reference to it");
             return Err(ValidationError::new(vec![issue]).into());
         }
-        Ok(Checked { loaded, mode, params, policy })
+        Ok(Checked { loaded, mode, params, policy, warnings })
     }
 
     /// The entrypoint of an address, if the caller may see it.
     pub(super) async fn visible(&self, ctx: &SecurityContext, address: &str) -> Answer<Arc<Loaded>> {
         let found = self.entrypoints().find(&ctx.tenant, address).await.map_err(store_error)?;
-        self.seen(ctx, found).await.ok_or_else(|| no_entrypoint(address))
+        match self.seen(ctx, found).await {
+            Some(loaded) => Ok(loaded),
+            None => Err(self.nothing(ctx, address).await),
+        }
     }
 
     /// Runs that are queued or running; those that wait hold no place.
@@ -151,10 +158,14 @@ impl Serverless {
                 let issue = ValidationIssue::new("idempotency_mismatch", "$.params", message);
                 Err(ValidationError::new(vec![issue]).into())
             }
-            Lookup::Hit => Ok(Some(InvocationResult { record, dry_run: false, cached: true, repeated: true })),
+            Lookup::Hit => {
+                let warnings = checked.warnings.clone();
+                Ok(Some(InvocationResult { record, dry_run: false, cached: true, repeated: true, warnings }))
+            }
             Lookup::Repeat | Lookup::InFlight => {
                 let record = self.answer(ctx, &run_id, self.deadline(checked.mode)).await?;
-                Ok(Some(InvocationResult { record, dry_run: false, cached: false, repeated: true }))
+                let warnings = checked.warnings.clone();
+                Ok(Some(InvocationResult { record, dry_run: false, cached: false, repeated: true, warnings }))
             }
         }
     }
@@ -291,6 +302,9 @@ impl Serverless {
             earliest_at: None,
             imported_by: None,
             imported_at: None,
+            compensation: None,
+            operations: Vec::new(),
+            operations_total: None,
         })
     }
 }

@@ -14,7 +14,8 @@ use servo_store::entrypoints::{EntrypointQuery, EntrypointRow, OWNER_USER};
 use servo_store::runs::{RunField, RunFilter, RunValue};
 
 use super::catalog::ENTRYPOINTS_READ;
-use super::{Answer, Serverless, engine_error, no_invocation, record, store_error};
+use super::record::whole;
+use super::{Answer, Serverless, engine_error, no_invocation, store_error};
 use crate::entrypoints::{Loaded, owner_of};
 use crate::executions::Executions;
 
@@ -233,7 +234,7 @@ impl Serverless {
 
     /// The record of a run, if the caller sees it.
     pub(super) async fn read_seen(&self, ctx: &SecurityContext, run_id: &RunId) -> Answer<InvocationRecord> {
-        let look = |state: &RunState| Some((state.entrypoint()?.id.clone(), record(state)?));
+        let look = |state: &RunState| Some((state.entrypoint()?.id.clone(), whole(state)?));
         let found = self.engine().view(&Self::scope(ctx), run_id, look).await.map_err(engine_error)?;
         let (entrypoint, record) = found.ok_or_else(no_invocation)?;
         self.check_run_of(ctx, &entrypoint).await.map(|()| record)

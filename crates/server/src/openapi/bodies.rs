@@ -103,7 +103,7 @@ pub(super) fn responses(operation: &Operation) -> Value {
             refused.extend([409, 413, 422]);
         }
         "signalInvocation" => {
-            put("200", "The invocation after the message.", ok("InvocationRecord"));
+            put("200", "The invocation after the message, and what became of the message.", ok("SignalResult"));
             refused.extend([409, 413, 422]);
         }
         "getInvocationTimeline" => {

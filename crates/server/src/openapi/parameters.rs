@@ -60,7 +60,7 @@ fn in_path(path: &'static str) -> impl Iterator<Item = &'static str> {
 
 fn path(operation: &Operation, name: &str) -> Value {
     let description = match operation.tag {
-        "entrypoints" => "The opaque id of the registration, such as `ep_…`.",
+        "entrypoints" => "The opaque id of the registration, such as `ep_…`, or a short name such as `vendor.app.tax`.",
         "invocations" => "The id of the invocation, such as `inv_…`.",
         "types" => "The GTS id of the type.",
         _ => super::v1::part(operation, name),
@@ -99,7 +99,11 @@ fn cut() -> Vec<Value> {
 
 fn whose() -> Vec<Value> {
     vec![
-        query("entrypoint_id", "Of this entrypoint.", json!({"type": "string"})),
+        query(
+            "entrypoint_id",
+            "Of this entrypoint: its address, or a short name such as `vendor.app.tax`, which means all its versions.",
+            json!({"type": "string"}),
+        ),
         query("tenant_id", "The caller's own, or nothing is found.", json!({"type": "string"})),
     ]
 }

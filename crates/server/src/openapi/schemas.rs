@@ -75,30 +75,25 @@ fn own() -> Vec<(&'static str, Value)> {
         (
             "InvocationRequest",
             json!({"type": "object", "required": ["entrypoint_id"], "properties": {
-                "entrypoint_id": address, "mode": {"type": ["string", "null"], "enum": ["sync", "async", null]},
+                "entrypoint_id": {"type": "string", "description": "The GTS address, or a short name: `vendor.app.tax` means its highest active version."},
+                "mode": {"type": ["string", "null"], "enum": ["sync", "async", null]},
                 "params": {"type": ["object", "null"]}, "dry_run": {"type": ["boolean", "null"], "default": false}}}),
         ),
+        ("InvocationRecord", record(&[])),
         (
-            "InvocationRecord",
-            // Not the published type itself: payloads are null for callers who may not read them.
-            json!({"type": "object",
-                "required": ["id", "invocation_id", "entrypoint_id", "entrypoint_version", "tenant_id", "status", "mode", "timestamps", "observability"],
-                "properties": {
-                    "id": text(), "invocation_id": text(), "entrypoint_id": text(), "entrypoint_version": text(),
-                    "tenant_id": text(), "status": {"type": "string", "enum": statuses}, "mode": {"type": "string", "enum": ["sync", "async"]},
-                    "params": {"type": ["object", "null"]}, "result": {"type": ["object", "null"]}, "error": {"type": ["object", "null"]},
-                    "timestamps": {"type": "object"}, "observability": {"type": "object"},
-                    "blocked_by": {"type": "array", "description": "Why it does not go on.", "items": {"type": "object", "required": ["cause"],
-                        "properties": {"cause": text(), "name": text(), "reason": text(), "invocation_id": text(), "until": {"type": "string", "format": "date-time"}}}},
-                    "earliest_at": {"type": ["string", "null"], "format": "date-time", "description": "When it can move at the earliest."},
-                    "imported_by": {"type": "string", "description": "Who put the run into this store, if it came out of a file: it says what the file said."},
-                    "imported_at": {"type": "string", "format": "date-time"},
-                    "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}}),
+            "SignalResult",
+            record(&[(
+                "signal",
+                json!({"type": "object", "required": ["name", "kept"], "properties": {
+                "name": text(), "kept": {"type": "boolean", "description": "Nothing waits for it yet."},
+                "note": {"type": "string", "description": "The same for people."}}}),
+            )]),
         ),
         (
             "InvocationResult",
             json!({"type": "object", "required": ["record", "dry_run", "cached"], "properties": {
-                "record": reference("InvocationRecord"), "dry_run": {"type": "boolean"}, "cached": {"type": "boolean"}}}),
+                "record": reference("InvocationRecord"), "dry_run": {"type": "boolean"}, "cached": {"type": "boolean"},
+                "warnings": {"type": "array", "description": "Such as that the entrypoint is deprecated.", "items": text()}}}),
         ),
         (
             "InvocationSignal",
@@ -161,5 +156,45 @@ fn problem(also: &[&str]) -> Value {
         "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, "detail": {"type": "string"},
         "instance": {"type": "string"}, "code": {"type": "string", "enum": codes}, "trace_id": {"type": "string"},
         "errors": {"type": "array", "items": found}, "issues": {"type": "array", "items": issue},
+        "suggestions": {"type": "array", "description": "Names that may have been meant.", "items": {"type": "string"}},
         "retry_after_seconds": {"type": "integer", "minimum": 0}}})
+}
+
+/// Not the published type itself: payloads are null for callers who may not read them.
+fn record(also: &[(&str, Value)]) -> Value {
+    let text = || json!({"type": "string"});
+    let time = || json!({"type": "string", "format": "date-time"});
+    let statuses = InvocationStatus::ALL.map(InvocationStatus::as_str);
+    let operation = json!({"type": "object", "required": ["operation_id", "kind", "status", "started_at"], "properties": {
+        "operation_id": text(), "kind": text(), "name": text(), "status": text(), "parent_id": text(),
+        "attempts": {"type": "integer", "minimum": 0}, "started_at": time(), "ended_at": time(),
+        "due_at": {"type": "string", "format": "date-time", "description": "When time alone will change it."},
+        "error": {"type": "object", "required": ["code", "message"], "properties": {"code": text(), "message": text()}},
+        "invocation_id": {"type": "string", "description": "The run that it has started."}}});
+    let mut schema = json!({"type": "object",
+        "required": ["id", "invocation_id", "entrypoint_id", "entrypoint_version", "tenant_id", "status", "mode", "timestamps", "observability"],
+        "properties": {
+            "id": text(), "invocation_id": text(), "entrypoint_id": text(), "entrypoint_version": text(),
+            "tenant_id": text(), "status": {"type": "string", "enum": statuses}, "mode": {"type": "string", "enum": ["sync", "async"]},
+            "params": {"type": ["object", "null"]}, "result": {"type": ["object", "null"]}, "error": {"type": ["object", "null"]},
+            "timestamps": {"type": "object"}, "observability": {"type": "object"},
+            "blocked_by": {"type": "array", "description": "Why it does not go on.", "items": {"type": "object", "required": ["cause"],
+                "properties": {"cause": text(), "name": text(), "reason": text(), "invocation_id": text(), "since": time(), "until": time()}}},
+            "earliest_at": {"type": ["string", "null"], "format": "date-time", "description": "When it can move at the earliest."},
+            "compensation": {"type": "object", "description": "How undoing it went.", "required": ["trigger", "started_at", "has_ended"],
+                "properties": {"trigger": text(), "started_at": time(), "has_ended": {"type": "boolean"}, "invocation_id": text(),
+                    "error": {"type": ["object", "null"], "description": "Why it could not be undone."}}},
+            "operations": {"type": "array", "description": "What a workflow has recorded; only of one that is read by its id.", "items": operation},
+            "operations_total": {"type": "integer", "description": "How many there are, where not all are listed."},
+            "imported_by": {"type": "string", "description": "Who put the run into this store, if it came out of a file: it says what the file said."},
+            "imported_at": time(),
+            "payloads_hidden": {"type": "boolean", "description": "The caller may not read payloads."}}});
+    let required: Vec<Value> = also.iter().map(|(name, _)| Value::from(*name)).collect();
+    if let Some(names) = schema["required"].as_array_mut() {
+        names.extend(required);
+    }
+    for (name, member) in also {
+        schema["properties"][*name] = member.clone();
+    }
+    schema
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use servo_model::invocation::InvocationStatus;
 use servo_model::plan::TriggerSource;
 use servo_model::snapshot::BlockedBy;
-use servo_model::{Invalid, PlanId, RunContext, RunSnapshot, SecurityContext};
+use servo_model::{Invalid, PlanId, RunContext, RunId, RunSnapshot, SecurityContext};
 use servo_runtime::engine::StartRequest;
 use servo_runtime::serverless::Hidden;
 use servo_store::RunRow;
@@ -85,6 +85,10 @@ pub(crate) async fn list(
     Viewer(principal): Viewer,
     mut params: Params,
 ) -> Answer<Body<RunList>> {
+    if let Some(letters) = params.take("id", letters)? {
+        params.done()?;
+        return Ok(Body(RunList { items: by_letters(&app, &principal, &letters).await?, next_cursor: None }));
+    }
     let visible = params.take("status", |text| InvocationStatus::parse(text).ok_or_else(statuses))?;
     let plan_id = params.take("planId", |text| PlanId::parse(text).map_err(|invalid| invalid.reason))?;
     let limit = params.limit()?;
@@ -117,6 +121,54 @@ pub(crate) async fn list(
     Ok(Body(RunList { items: rows.into_iter().map(item).collect(), next_cursor }))
 }
 
+/// Letters of an id that may stand for all of it.
+const ID_LETTERS_MIN: usize = 4;
+/// Runs that letters are answered with: who meant one sees that it is several.
+const ID_FOUND_MAX: u32 = 10;
+/// Newest runs whose last letters are compared. No index is by them, and they are what people have just seen.
+const ID_ENDS_MAX: u32 = 2_000;
+const ID_PREFIX: &str = "inv_";
+
+fn letters(text: &str) -> Result<String, String> {
+    let own = text.strip_prefix(ID_PREFIX).unwrap_or(text);
+    match own.chars().count() >= ID_LETTERS_MIN && RunId::parse(text).is_ok() {
+        true => Ok(text.to_owned()),
+        false => Err(format!("is the beginning or the end of an id, of {ID_LETTERS_MIN} letters or more")),
+    }
+}
+
+/// The runs whose ids begin with these letters, with or without `inv_` before them, and the newest whose ids end with them.
+async fn by_letters(app: &App, principal: &SecurityContext, letters: &str) -> Answer<Vec<RunItem>> {
+    let (store, scope) = (app.runtime.engine().store(), scope(principal));
+    let hidden = app.sight.hidden(principal).await?;
+    let mut found: Vec<RunRow> = Vec::new();
+    for beginning in [letters.to_owned(), format!("{ID_PREFIX}{letters}")] {
+        let Ok(first) = RunId::parse(&beginning) else { continue };
+        found.extend(store.get_run(&scope, &first).await?);
+        let query = RunQuery {
+            after: Some(first),
+            oldest_first: true,
+            filter: hidden.narrow(None),
+            limit: ID_FOUND_MAX,
+            ..RunQuery::default()
+        };
+        let rows = store.list_runs(&scope, &query).await?.into_iter();
+        found.extend(rows.take_while(|row| row.run_id.as_str().starts_with(&beginning)));
+    }
+    if !letters.starts_with(ID_PREFIX) {
+        let query = RunQuery { filter: hidden.narrow(None), limit: ID_ENDS_MAX, ..RunQuery::default() };
+        let rows = store.list_runs(&scope, &query).await?.into_iter();
+        found.extend(rows.filter(|row| row.run_id.as_str().ends_with(letters)));
+    }
+    found.retain(|row| !hidden.holds(&row.plan_id));
+    found.sort_by(|one, other| other.run_id.cmp(&one.run_id));
+    found.dedup_by(|one, other| one.run_id == other.run_id);
+    // An id as it stands is what is meant, whatever else begins with it.
+    found.sort_by_key(|row| row.run_id.as_str() != letters);
+    found.truncate(ID_FOUND_MAX as usize);
+    Ok(found.into_iter().map(item).collect())
+}
+
 fn statuses() -> String {
     format!("is one of {}", InvocationStatus::ALL.map(InvocationStatus::as_str).join(", "))
 }
@@ -138,7 +190,7 @@ fn item(row: RunRow) -> RunItem {
 }
 
 /// Whether a run is there for a principal, for handlers that answer with something else than its state.
-pub(super) async fn expect_run(app: &App, principal: &SecurityContext, run_id: &servo_model::RunId) -> Answer<RunRow> {
+pub(super) async fn expect_run(app: &App, principal: &SecurityContext, run_id: &RunId) -> Answer<RunRow> {
     let row = app.runtime.engine().store().get_run(&scope(principal), run_id).await?;
     row.ok_or_else(|| ApiError::from(servo_store::Error::NotFound))
 }

@@ -35,7 +35,7 @@ pub(crate) async fn send(
         denied: denied.map(str::to_owned),
     };
     let order = Order::new(scope(&principal), run_id.clone(), Command::Signal(signal), "api");
-    let outcome = app.runtime.engine().execute_with(order, |state| RunSnapshot::from(state)).await;
+    let outcome = app.runtime.engine().execute_with(order, RunSnapshot::whole).await;
     if let Some(reason) = denied {
         return Err(refused_sender(outcome, reason));
     }

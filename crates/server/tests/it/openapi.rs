@@ -93,6 +93,7 @@ fn a_cause_of_waiting_has_all_its_members() {
         step_id: Some(StepId::parse("fetch").unwrap()),
         name: Some("charge".to_owned()),
         reason: Some("it failed".to_owned()),
+        since: Some(Timestamp::from_millis(0)),
         earliest_at: Some(Timestamp::from_millis(0)),
     };
     let told: BTreeSet<_> = serde_json::to_value(whole).unwrap().as_object().unwrap().keys().cloned().collect();

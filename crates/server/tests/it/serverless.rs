@@ -8,6 +8,7 @@ mod limits;
 mod lists;
 mod matrix;
 mod metrics;
+mod names;
 mod once;
 mod private;
 mod refusals;

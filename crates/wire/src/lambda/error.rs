@@ -27,6 +27,23 @@ pub enum ErrorName {
 }
 
 impl ErrorName {
+    pub const ALL: [Self; 14] = [
+        Self::InvalidParameterValue,
+        Self::InvalidRequestContent,
+        Self::CallbackTimeout,
+        Self::ResourceNotFound,
+        Self::DurableExecutionAlreadyStarted,
+        Self::ResourceConflict,
+        Self::RequestTooLarge,
+        Self::UnsupportedMediaType,
+        Self::TooManyRequests,
+        Self::Service,
+        Self::AccessDenied,
+        Self::UnrecognizedClient,
+        Self::UnknownOperation,
+        Self::MethodNotAllowed,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorName::InvalidParameterValue => "InvalidParameterValueException",

@@ -26,6 +26,11 @@ pub(super) struct World {
     number: AtomicU64,
 }
 
+/// The last letters of an id, more of them than the live log prints, so that no two runs of a test have them.
+fn ending(id: &str) -> String {
+    id[id.len() - 10..].to_owned()
+}
+
 impl World {
     pub(super) async fn open() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -113,6 +118,21 @@ impl World {
                 let file = self.new_name();
                 self.must(&format!("store backup {file}"));
                 file
+            }
+            "finishedend" => ending(&self.make("finished")),
+            "doneend" => ending(&self.make("done")),
+            "keyend" => ending(&self.make("key")),
+            "workflow" => self.make("waiting"),
+            "draftname" => {
+                let name = format!("vendor.app.{}", self.new_name());
+                self.must(&format!("entrypoints register tax.star --name {name}"));
+                name
+            }
+            "outdated" => {
+                let name = self.make("draftname");
+                self.must(&format!("entrypoints activate {name}"));
+                self.must(&format!("entrypoints deprecate {name}"));
+                name
             }
             "key" => self.id(&format!("keys create {} --role viewer", self.new_name())),
             "profile" => {

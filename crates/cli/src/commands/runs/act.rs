@@ -6,6 +6,7 @@ use servo_wire::v1::SignalRequest;
 
 use crate::args::{DeleteArgs, Note, Target, TerminateArgs};
 use crate::commands::each::{ask, each, finish};
+use crate::commands::ids;
 use crate::failure::{Failure, exit};
 use crate::input;
 use crate::run::Session;
@@ -48,7 +49,7 @@ pub(super) async fn signal(session: &Session, targets: &[Target], signal: &Signa
 }
 
 pub(super) async fn terminate(session: &Session, args: &TerminateArgs) -> Result<u8, Failure> {
-    let chosen = input::choose(&args.targets.runs)?;
+    let chosen = ids::choose(session, &args.targets.runs).await?;
     input::confirm("Terminate", &chosen, args.yes)?;
     let done =
         each(session, &chosen, "terminate", async |run| Ok(session.client.terminate_run(run, &args.reason).await?))
@@ -59,7 +60,7 @@ pub(super) async fn terminate(session: &Session, args: &TerminateArgs) -> Result
 }
 
 pub(super) async fn delete(session: &Session, args: &DeleteArgs) -> Result<u8, Failure> {
-    let chosen = input::choose(&args.targets.runs)?;
+    let chosen = ids::choose(session, &args.targets.runs).await?;
     input::confirm("Delete", &chosen, args.yes)?;
     let done = each(session, &chosen, "delete", async |run| {
         session.client.delete_run(run).await?;

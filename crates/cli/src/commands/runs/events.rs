@@ -8,7 +8,7 @@ use crate::args::{EventsArgs, Format};
 use crate::failure::{Failure, exit};
 use crate::output::json;
 use crate::run::{Session, interruptible};
-use crate::view::EventLine;
+use crate::view::{EventLine, OperationNames};
 
 /// Events per request.
 const PAGE: u32 = 1_000;
@@ -47,17 +47,18 @@ pub(super) async fn all(session: &Session, run: &RunId, args: &EventsArgs) -> Re
 pub(super) async fn follow(session: &Session, run: &RunId, after: u64) -> Result<u8, Failure> {
     interruptible(async {
         let mut follower = session.client.follow_events(run, after);
+        let mut names = OperationNames::default();
         while let Some(event) = follower.next().await? {
-            session.out.text(&line(session, &event))?;
+            session.out.text(&line(session, &mut names, &event))?;
         }
         Ok(exit::OK)
     })
     .await
 }
 
-fn line(session: &Session, event: &Followed) -> String {
+fn line(session: &Session, names: &mut OperationNames, event: &Followed) -> String {
     match session.out.format() {
-        Format::Table => EventLine::of(event.document.get()).text(&session.out.line_style()),
+        Format::Table => names.name(EventLine::of(event.document.get())).text(&session.out.line_style()),
         // A stream is no single document, so each event is one.
         Format::Json | Format::Jsonl => json::compact(event.document.get()),
         Format::Ids => EventLine::of(event.document.get()).event_id,

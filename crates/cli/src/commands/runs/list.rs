@@ -11,6 +11,7 @@ use crate::run::{Session, interruptible};
 
 pub(super) async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
     let mut filter = RunFilter {
+        id: None,
         status: args.status.map(|status| status.to_lowercase()),
         plan_id: args.plan,
         limit: Some(args.limit),

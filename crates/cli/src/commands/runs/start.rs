@@ -16,7 +16,7 @@ use crate::failure::{Failure, exit};
 use crate::input;
 use crate::output::style::clean;
 use crate::run::{Session, interruptible};
-use crate::view::EventLine;
+use crate::view::{EventLine, OperationNames};
 
 pub(super) async fn start(session: &Session, args: StartArgs) -> Result<u8, Failure> {
     let (wait, timeout) = (args.wait, args.timeout);
@@ -83,8 +83,10 @@ fn request(plan: &str, args: StartArgs) -> Result<StartRunRequest, Failure> {
 async fn until_end(session: &Session, run: &RunId, timeout: Option<Duration>) -> Result<Ended, Failure> {
     let follow = async {
         let mut follower = session.client.follow_events(run, 0);
+        let mut names = OperationNames::default();
         while let Some(event) = follower.next().await? {
-            session.out.note(&EventLine::of(event.document.get()).text(&session.out.progress_style()));
+            let line = names.name(EventLine::of(event.document.get()));
+            session.out.note(&line.text(&session.out.progress_style()));
         }
         Ok(Ended::Run)
     };
@@ -104,7 +106,12 @@ fn verdict(snapshot: &Answer<RunSnapshot>) -> Result<u8, Failure> {
                 (None, Some(message)) => format!(": {message}"),
                 (None, None) => String::new(),
             };
-            let what = clean(&format!("{run} is {}{why}", status.as_str()));
+            let ended = match status {
+                RunStatus::Failed => "has failed".to_owned(),
+                RunStatus::Cancelled => "was cancelled".to_owned(),
+                other => format!("is {}", other.as_str()),
+            };
+            let what = clean(&format!("{run} {ended}{why}"));
             Err(Failure::new(exit::RUN_FAILED, what).hint(format!("`servo runs get {run}` shows its steps")))
         }
     }

@@ -4,6 +4,7 @@ use servo_client::{AtomicFile, IfExists};
 
 use crate::args::{ExportArgs, ImportArgs};
 use crate::commands::each::one_by_one;
+use crate::commands::ids;
 use crate::commands::store::existing;
 use crate::failure::{Failure, exit};
 use crate::input;
@@ -19,7 +20,7 @@ pub(super) async fn export(session: &Session, args: &ExportArgs) -> Result<u8, F
         })
         .await;
     };
-    let run = input::single(std::slice::from_ref(&args.run))?;
+    let run = ids::single(session, std::slice::from_ref(&args.run)).await?;
     let if_exists = if args.replace { IfExists::Replace } else { IfExists::Refuse };
     let refused = |error: servo_client::Error| existing(error.into(), path, args.replace);
     let mut target = AtomicFile::create(path, if_exists).map_err(refused)?;

@@ -7,8 +7,8 @@ use super::cell;
 pub(super) fn page(root: &Command) -> String {
     let mut out = String::from(
         "# Commands\n\nWritten by `cargo xtask reference` from the commands themselves; `servo COMMAND --help` says the same.\n\n\
-         Data goes to stdout, everything else to stderr. Nouns have their singular as an alias, and any beginning of a command \
-         that is only its own will do.\n\n## Options of every command\n\n",
+         Data goes to stdout, everything else to stderr. Nouns have their singular as an alias. Commands may be shortened to \
+         any unambiguous prefix.\n\n## Options of every command\n\n",
     );
     out.push_str(&options(root.get_arguments().filter(|arg| arg.is_global_set())));
     let codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -16,6 +16,8 @@ pub(in crate::openapi) fn of(operation: &Operation) -> Vec<Value> {
     match operation.id {
         "listRuns" => {
             let statuses = InvocationStatus::ALL.map(InvocationStatus::as_str);
+            let letters = "With an id that begins or ends so, of four letters or more; stands alone.";
+            all.push(query("id", letters, json!({"type": "string", "minLength": 4})));
             all.push(query("status", "In this status.", json!({"type": "string", "enum": statuses})));
             all.push(query("planId", "Of this plan, function or registration of an entrypoint.", text()));
             all.extend([limit(), cursor()]);

@@ -105,7 +105,21 @@ fn runs() -> Vec<(&'static str, Value)> {
             ("stepId", text()),
             ("name", text()),
             ("reason", told(text(), "What the cause alone does not say.")),
+            ("since", time()),
             ("earliestAt", time()),
+        ],
+    );
+    let failed = object(&[("code", text()), ("message", text())], &[]);
+    let operation = object(
+        &[("operationId", text()), ("kind", text()), ("status", text()), ("startedAt", time())],
+        &[
+            ("name", text()),
+            ("parentId", text()),
+            ("attempts", count()),
+            ("endedAt", time()),
+            ("dueAt", told(time(), "When time alone will change it.")),
+            ("error", failed),
+            ("runId", told(text(), "The run that it has started.")),
         ],
     );
     let cause = object(&[("code", text()), ("message", text())], &[("stepId", text())]);
@@ -136,6 +150,8 @@ fn runs() -> Vec<(&'static str, Value)> {
         ),
         ("importedAt", time()),
         ("blockedBy", told(list(blocked), "Why a run that does not go on waits.")),
+        ("operations", told(list(operation), "What a workflow or a durable function has recorded.")),
+        ("operationsTotal", told(count(), "How many there are, where not all are listed.")),
     ];
     let created = told(flag(), "Whether this request started it.");
     let started: Vec<_> = [("created", created)].into_iter().chain(snapshot_required.clone()).collect();

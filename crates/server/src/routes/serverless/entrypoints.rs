@@ -88,6 +88,10 @@ pub(super) async fn remove(State(app): State<App>, Admin(ctx): Admin, Path(id): 
 
 /// Who runs the platform changes what belongs to tenants, whose admins see it in their own log.
 fn noted(ctx: &Caller, entrypoint: Entrypoint) -> Entrypoint {
+    // Not the name that the caller has for it.
+    if let Some(id) = &entrypoint.id {
+        ctx.audit.object(id);
+    }
     let definition = &entrypoint.definition;
     if definition.owner.owner_type != OwnerType::System
         && let Ok(tenant) = TenantId::parse(&definition.tenant_id)

@@ -110,8 +110,14 @@ pub(super) async fn show(
     let mut record = app.serverless.get_invocation(&ctx, &id).await?;
     let run = RunId::parse(&id).ok();
     if let Some(worker) = run.and_then(|run| app.host.awaited_worker(&ctx.tenant, &run)) {
-        let blocked =
-            BlockedBy { cause: Cause::Worker, name: Some(worker), reason: None, invocation_id: None, until: None };
+        let blocked = BlockedBy {
+            cause: Cause::Worker,
+            name: Some(worker),
+            reason: None,
+            invocation_id: None,
+            since: None,
+            until: None,
+        };
         record.blocked_by.push(blocked);
     }
     Ok(Body(shown::record(&ctx, &record)))
@@ -160,6 +166,8 @@ async fn signal(app: &App, ctx: &Caller, id: &str, document: Map<String, Value>)
     ctx.audit.object(id);
     ctx.audit.action("invocation.signal");
     let signal = requests::signal(&Value::Object(document))?;
-    let record = app.serverless.signal_invocation(ctx, &id.to_owned(), signal).await?;
-    Ok(Body(shown::record(ctx, &record)).into_response())
+    let taken = app.serverless.signal_invocation(ctx, &id.to_owned(), signal).await?;
+    let mut answer = shown::record(ctx, &taken.record);
+    answer["signal"] = serde_json::to_value(&taken.signal).unwrap_or_default();
+    Ok(Body(answer).into_response())
 }

@@ -25,6 +25,11 @@ pub(super) fn record(ctx: &SecurityContext, record: &InvocationRecord) -> Value 
         if let Some(failure) = &record.error {
             shown.insert("error".to_owned(), error(ctx, failure));
         }
+        if let (Some(undoing), Some(failure)) =
+            (shown.get_mut("compensation"), record.compensation.as_ref().and_then(|undoing| undoing.error.as_ref()))
+        {
+            undoing["error"] = error(ctx, failure);
+        }
         shown.insert("payloads_hidden".to_owned(), true.into());
     }
     Value::Object(shown)
@@ -36,6 +41,8 @@ pub(super) struct Started<'a> {
     record: Shown<'a>,
     dry_run: bool,
     cached: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -50,12 +57,12 @@ enum Shown<'a> {
 }
 
 pub(super) fn result<'a>(ctx: &SecurityContext, result: &'a InvocationResult) -> Started<'a> {
-    let InvocationResult { record: shown, dry_run, cached, .. } = result;
+    let InvocationResult { record: shown, dry_run, cached, warnings, .. } = result;
     let record = match Payloads::of(ctx) {
         Payloads::Hidden => Shown::Partly(record(ctx, shown)),
         Payloads::Shown => Shown::Whole { id: &shown.invocation_id, record: shown },
     };
-    Started { record, dry_run: *dry_run, cached: *cached }
+    Started { record, dry_run: *dry_run, cached: *cached, warnings }
 }
 
 pub(super) fn page<T>(page: &Page<T>, show: impl Fn(&T) -> Value) -> Value {
@@ -97,7 +104,9 @@ mod tests {
         assert_eq!(open["params"], json!({"card": "4111"}));
         assert_eq!(open.get("payloads_hidden"), None);
         for role in [Role::Viewer, Role::Operator] {
-            let started = InvocationResult { record: failed(), dry_run: false, cached: true, repeated: true };
+            let (record_of, warnings) = (failed(), Vec::new());
+            let started =
+                InvocationResult { record: record_of, dry_run: false, cached: true, repeated: true, warnings };
             let answer = serde_json::to_value(result(&with(role), &started)).unwrap();
             assert_eq!(answer, json!({"record": record(&with(role), &failed()), "dry_run": false, "cached": true}));
         }

@@ -19,7 +19,7 @@ use rows::{Row, rows};
 use world::World;
 
 /// Members that name something of their own: what they say is said once.
-const OWN: [(&str, &str, &str); 39] = [
+const OWN: [(&str, &str, &str); 40] = [
     ("registerEntrypoint", "entrypoint_id", "a new name"),
     ("validateEntrypoint", "entrypoint_id", "a new name"),
     ("registerEntrypoint", "version", "the definition's own"),
@@ -42,6 +42,7 @@ const OWN: [(&str, &str, &str); 39] = [
     ("listInvocations", "entrypoint_id", "what the cursor is compared with"),
     ("listInvocations", "correlation_id", "what the cursor is compared with"),
     ("countInvocations", "entrypoint_id", "said once"),
+    ("listRuns", "id", "said once"),
     ("listRuns", "planId", "what the cursor is compared with"),
     ("getInvocationTimeline", "Last-Event-ID", "a number in the timeline of the run in the path"),
     ("getRunEvents", "Last-Event-ID", "a number in the log of the run in the path"),
