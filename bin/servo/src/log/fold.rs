@@ -46,7 +46,7 @@ impl Folds {
     pub(super) fn passes(
         &mut self,
         now: Duration,
-        site: Identifier,
+        site: &Identifier,
         level: Level,
         line: &[u8],
         told: &mut Vec<Told>,
@@ -153,7 +153,7 @@ mod tests {
         }
 
         fn line(&mut self, second: u64, level: Level, line: &str) -> bool {
-            let site = META.callsite();
+            let site = &META.callsite();
             self.folds.passes(Duration::from_secs(second), site, level, line.as_bytes(), &mut self.told)
         }
 

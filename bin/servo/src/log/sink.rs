@@ -72,7 +72,7 @@ impl Sink {
         let mut state = self.lock();
         let mut told = Vec::new();
         let now = SystemClock.elapsed();
-        let passes = state.folds.passes(now, site.clone(), level, line, &mut told);
+        let passes = state.folds.passes(now, site, level, line, &mut told);
         self.tell(&mut state, &told);
         if passes {
             self.push(&mut state, self.0.form.stamped(line));

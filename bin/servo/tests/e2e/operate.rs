@@ -93,6 +93,46 @@ async fn a_backup_of_a_working_server_restores_to_the_same_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_byte_in_the_file_is_found_and_costs_its_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Servo::dev(folder.path(), &[]).expect("it starts");
+    let (spoiled, whole) = (finished_run(&server.url, "spoiled").await, finished_run(&server.url, "whole").await);
+    let before = Api::new().events(&server.url, &whole).await;
+    assert!(server.stop().success());
+    let file = folder.path().join(servo_store_sqlite::DATABASE_FILE);
+    let mut bytes = std::fs::read(&file).expect("the file");
+    let plan = b"\"runRequestId\":\"spoiled\"";
+    let at = bytes.windows(plan.len()).position(|window| window == plan).expect("what was recorded is in the file");
+    bytes[at + plan.len() - 2] = b'r';
+    std::fs::write(&file, &bytes).expect("the file");
+
+    let verified = servo(&["store", "verify", "--data-dir", text(folder.path()), "--json"]);
+    assert_eq!(verified.status.code(), Some(1), "{}", said(&verified));
+    let report: Value = serde_json::from_slice(&verified.stdout).expect("JSON");
+    assert_eq!((&report["withoutChecksum"], report["integrity"].as_array().map(Vec::len)), (&0.into(), Some(1)));
+    assert!(report["integrity"][0].as_str().is_some_and(|found| found.contains(&spoiled)), "{report}");
+    assert!(report["findings"].to_string().contains(&spoiled), "{report}");
+
+    let server = Servo::dev(folder.path(), &[]).expect("it starts");
+    let api = Api::new();
+    assert_eq!(api.events(&server.url, &whole).await, before, "the rest goes on");
+    finished_run(&server.url, "later").await;
+    let (status, refused) = api.get(&server.url, &format!("/v1/runs/{spoiled}/events")).await.expect("an answer");
+    assert_eq!((status, &refused["code"]), (409, &"RUN_QUARANTINED".into()), "{refused}");
+    let detail = refused["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("event") && detail.contains(&spoiled), "{refused}");
+    let exported = servo(&["runs", "export", &spoiled, "--server", &server.url]);
+    assert!(!exported.status.success() && exported.stdout.is_empty(), "what changed is not given away");
+    let alerts = servo(&["alerts", "--server", &server.url, "--json"]);
+    assert!(String::from_utf8_lossy(&alerts.stdout).contains("RUN_QUARANTINED"), "{}", said(&alerts));
+    let deleted = servo(&["runs", "delete", &spoiled, "--yes", "--server", &server.url]);
+    assert!(deleted.status.success(), "{}", said(&deleted));
+    assert!(server.stop().success());
+    let verified = servo(&["store", "verify", "--data-dir", text(folder.path())]);
+    assert!(verified.status.success(), "{}", said(&verified));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_moves_as_a_file_and_a_cut_file_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let from = Servo::dev(&folder.path().join("from"), &[]).expect("it starts");

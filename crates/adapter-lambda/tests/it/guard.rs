@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::broken::ask;
-use crate::support::{fixture, fixture_with, message, pull_call, soon, until, url};
+use crate::support::{fixture, fixture_with, message, pull_call, soon, url};
 
 const OPERATIONS: [(&str, &str); 4] = [
     ("GET", "invocation/next"),
@@ -157,6 +157,7 @@ async fn unfinished_heads_keep_no_worker_out() {
             assert!(soon(started).await.unwrap().is_ok(), "{round}");
         }
     }
+    drop(slow);
 }
 
 /// A worker that has a call says nothing for long, and is not idle.
@@ -177,6 +178,7 @@ async fn idle_connections_do_not_push_out_a_worker_with_a_call() {
         "POST /2018-06-01/runtime/invocation/r1/response HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\ndone";
     worker.write_all(answer.as_bytes()).await.unwrap();
     assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
+    drop(idle);
 }
 
 /// Answers that do not end have so much room together; small ones find room beside them.

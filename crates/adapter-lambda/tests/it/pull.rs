@@ -94,10 +94,10 @@ async fn calls_are_handed_out_in_order() {
 async fn many_workers_share_many_calls() {
     const WORKERS: usize = 16;
     const CALLS: usize = 1_000;
-    let fixture = std::sync::Arc::new(fixture());
+    let fixture = Arc::new(fixture());
     let address = fixture.open().await;
     for _ in 0..WORKERS {
-        let fixture: std::sync::Arc<Fixture> = fixture.clone();
+        let fixture: Arc<Fixture> = fixture.clone();
         spawn(async move {
             loop {
                 let (id, response) = fixture.next(address).await;

@@ -79,12 +79,12 @@ async fn credentials_with_a_jwt_are_let_in() {
     let (operator, account, user) = (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_user());
     let limits = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1,
         "leaf": -1});
-    let operator_jwt = jwt(&operator, &operator, json!({"type": "operator", "version": 2}));
-    let account_jwt = jwt(&operator, &account, json!({"type": "account", "version": 2, "limits": limits}));
+    let operator_jwt = jwt(&operator, &operator, &json!({"type": "operator", "version": 2}));
+    let account_jwt = jwt(&operator, &account, &json!({"type": "account", "version": 2, "limits": limits}));
     let user_jwt = jwt(
         &account,
         &user,
-        json!({"type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}}),
+        &json!({"type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}}),
     );
     let account_id = account.public_key();
     let server = configured_without_streams(&format!(
@@ -98,11 +98,11 @@ async fn credentials_with_a_jwt_are_let_in() {
     is_let_in(&server, Login::CredentialsFile(file(folder.path(), "user.creds", &text))).await;
 }
 
-fn jwt(issuer: &KeyPair, subject: &KeyPair, nats: Value) -> String {
-    let encode = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+fn jwt(issuer: &KeyPair, subject: &KeyPair, nats: &Value) -> String {
+    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let claims = json!({"jti": "of-the-test", "iat": 1_767_225_600, "iss": issuer.public_key(), "name": "test",
         "sub": subject.public_key(), "nats": nats});
-    let signed = format!("{}.{}", encode(json!({"typ": "JWT", "alg": "ed25519-nkey"})), encode(claims));
+    let signed = format!("{}.{}", encode(&json!({"typ": "JWT", "alg": "ed25519-nkey"})), encode(&claims));
     let signature = URL_SAFE_NO_PAD.encode(issuer.sign(signed.as_bytes()).unwrap());
     format!("{signed}.{signature}")
 }

@@ -109,12 +109,12 @@ fn page(code: &str) -> Option<String> {
     let told = |page: &(&str, &str)| page.1.to_owned();
     page(exact)
         .map(told)
-        .or_else(|| row(exact).map(text_of))
+        .or_else(|| row(exact).as_ref().map(text_of))
         .or_else(|| page(alike).map(told))
-        .or_else(|| row(alike).map(text_of))
+        .or_else(|| row(alike).as_ref().map(text_of))
 }
 
-fn text_of(row: Row) -> String {
+fn text_of(row: &Row) -> String {
     format!("# {}\n\nHTTP {}\n\n{}\n\nWhat to do: {}\n", row.name, row.status, row.meaning, row.advice)
 }
 

@@ -18,7 +18,10 @@ fn story(bounds: Bounds, scopes: &str) -> String {
         Err(Full::Scope) => 'S',
     };
     let scopes: Vec<char> = scopes.chars().collect();
-    scopes.iter().map(|scope| counter.take(scope, 1)).map(tell).collect()
+    let told = scopes.iter().map(|scope| counter.take(scope, 1)).map(tell).collect();
+    // Given back only now.
+    drop(held);
+    told
 }
 
 #[test]
@@ -145,5 +148,6 @@ proptest! {
         prop_assert!(counter.take(&usize::MAX, 1).is_ok());
         // And one that was alone got all that a scope may have.
         prop_assert!(greedy.len() > 1 || counter.used() == bounds.scope);
+        drop(held);
     }
 }

@@ -113,7 +113,8 @@ pub(crate) fn insert<'a>(
     seals: bool,
 ) -> Result<()> {
     let mut columns = Columns::default();
-    for write @ EventWrite { run_id, tenant, run_seq, event } in events {
+    for write in events {
+        let EventWrite { run_id, tenant, run_seq, event } = write;
         columns.format.push(rows::FORMAT_WRITTEN);
         columns.checksum.push(seals.then(|| write.checksum()));
         columns.emitted_at.push(now.as_millis());

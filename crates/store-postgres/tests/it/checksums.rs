@@ -132,7 +132,7 @@ fn the_appends_of_a_node_of_before_are_read_as_they_are() {
         write(&store).await;
         let old = owner(&url).await;
         let append = "SET search_path = servo; SET ROLE servo_app;
-            SELECT append_events('acme', ARRAY[]::bigint[], NULL, ARRAY[3::bigint], ARRAY[4::bigint], ARRAY[NULL::bigint],
+            SELECT append_events('acme', ARRAY[1::bigint], NULL, ARRAY[3::bigint], ARRAY[4::bigint], ARRAY[NULL::bigint],
                 ARRAY[gen_random_uuid()], ARRAY['inv_1'], ARRAY['acme'], ARRAY['test.noted'], ARRAY[sha256('old')],
                 ARRAY['old'], ARRAY['{}'])";
         old.batch_execute(append).await.unwrap();

@@ -21,13 +21,15 @@ fn events() -> impl Strategy<Value = Vec<StoredEvent>> {
         any::<i64>(),
         proptest::option::of(any::<i64>()),
         (".{0,20}", "[ab]{0,2}", ".{0,200}"),
+        prop_oneof![3 => Just(1), 1 => 0..4_u32],
     );
     let max = (i64::MAX - 100).unsigned_abs();
     (1..max, proptest::collection::vec(one, 1..20)).prop_map(|(first_seq, parts)| {
         let mut position = 0;
-        let made = parts.into_iter().enumerate().map(|(index, (distance, id, key, at, occurred, texts))| {
+        let made = parts.into_iter().enumerate().map(|(index, (distance, id, key, at, occurred, texts, format))| {
             position += distance;
             StoredEvent {
+                format,
                 event_id: EventId::from_bytes(id),
                 event_type: texts.0.into(),
                 idempotency_key: Digest::from_bytes(key),

@@ -139,7 +139,7 @@ impl AdminStore for MemStore {
     async fn integrity(&self) -> Result<Integrity> {
         let inner = self.lock()?;
         let events = inner.runs.values().flat_map(|run| run.events.values().map(move |event| run.check(event)));
-        let problems = events.filter_map(|checked| checked.err()).map(|error| error.to_string()).collect();
+        let problems = events.filter_map(Result::err).map(|error| error.to_string()).collect();
         Ok(Integrity { problems, without_checksum: 0 })
     }
 

@@ -24,14 +24,14 @@ struct Memory {
 impl Backend for Memory {
     async fn open(&self, time: TimeSource) -> Arc<dyn Store> {
         let store = MemStore::new(time, Limits::default(), [7; 32]);
-        *self.store.lock().unwrap() = Some(store.clone());
+        *self.store.lock().expect("nobody panicked with it") = Some(store.clone());
         Arc::new(store)
     }
 
     async fn damage(&self, store: Arc<dyn Store>, _time: TimeSource, damage: &Damage) -> Option<Arc<dyn Store>> {
-        let held = self.store.lock().unwrap().clone().expect("it was opened");
+        let held = self.store.lock().expect("nobody panicked with it").clone().expect("it was opened");
         let change = |event: &mut StoredEvent| event.payload = event.payload.replace(damage.from, damage.to);
-        held.damage(&damage.run_id, damage.run_seq, change).unwrap();
+        held.damage(&damage.run_id, damage.run_seq, change).expect("the event is there");
         Some(store)
     }
 }

@@ -68,7 +68,8 @@ impl Bed {
     ) -> Result<InvocationRecord, RuntimeErrorPayload> {
         let (id, signal_id, name) = (id.to_owned(), signal_id.to_owned(), name.to_owned());
         let signal = InvocationSignal { signal_id, name, payload };
-        self.run(|serverless| async move { serverless.signal_invocation(&me(), &id, signal).await })
+        let taken = self.run(|serverless| async move { serverless.signal_invocation(&me(), &id, signal).await });
+        taken.map(|taken| taken.record)
     }
 
     pub(crate) fn new(seed: u64) -> Self {

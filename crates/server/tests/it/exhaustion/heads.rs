@@ -137,4 +137,5 @@ async fn unfinished_heads_keep_nobody_out() {
             assert!(ask(&mut honest).await > 0, "not served at {round}");
         }
     }
+    drop(slow);
 }

@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, Row, params};
 use servo_canon::Digest;
 use servo_model::{RunId, TenantId};
 use servo_store::StoredEvent;
-use servo_store::checksum::changed;
+use servo_store::checksum::{changed, check_format};
 use servo_store::log::EventOutcome;
 
 use super::{Found, damage, unreadable};
@@ -215,7 +215,11 @@ impl Open {
     fn next_event(&mut self) -> Result<Option<StoredEvent>, Fault> {
         let entry = self.cursor.next(&self.bytes);
         let event = entry.and_then(|entry| entry.map(|entry| entry.event(&self.run_id, &self.tenant)).transpose());
-        event.map_err(|damage| damaged(self.last_position, damage))
+        let event = event.map_err(|damage| damaged(self.last_position, damage))?;
+        if let Some(event) = &event {
+            check_format(event.format)?;
+        }
+        Ok(event)
     }
 }
 

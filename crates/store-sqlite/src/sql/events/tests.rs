@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use servo_store::Integrity;
 use servo_store::testkit::fixtures;
 
-use super::fixture::{Filled, Plan, packed, packing, row, run, tenant};
+use super::fixture::{Filled, Plan, insert_row, packed, packing, row, run, tenant};
 use super::*;
 
 fn page_of<'e>(events: impl Iterator<Item = &'e Arc<StoredEvent>>, limit: u32, bytes_max: usize) -> Vec<StoredEvent> {
@@ -194,4 +194,27 @@ fn no_read_looks_at_all_packs() {
         assert!(plan.contains(index), "{plan}");
         assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
     }
+}
+
+/// An event whose body is of a later format stops its reader, and is no damage.
+#[test]
+fn a_later_format_is_for_a_later_program() {
+    let mut filled = Filled::new();
+    filled.flush(&[packed(0)]);
+    let number = filled.numbers[&run(0)];
+    insert_pack(&filled.conn, packing(number, 2), &[Arc::new(later(&filled))]).unwrap();
+    let is_too_new = |read: Result<(), Fault>| matches!(read, Err(Fault::Refused(Error::TooNew { .. })));
+    assert!(is_too_new(read_run(&filled.conn, &Scope::System, &run(0), 0, 10, 1_000).map(drop)));
+    assert!(is_too_new(read_log(&filled.conn, Position::START, 10, 1_000).map(drop)));
+    let mut filled = Filled::new();
+    filled.flush(&[row(0)]);
+    insert_row(&filled.conn, filled.numbers[&run(0)], &later(&filled));
+    assert!(is_too_new(read_run(&filled.conn, &Scope::System, &run(0), 0, 10, 1_000).map(drop)));
+    assert!(is_too_new(read_log(&filled.conn, Position::START, 10, 1_000).map(drop)));
+}
+
+fn later(filled: &Filled) -> StoredEvent {
+    let (format, idempotency_key) = (servo_model::event::FORMAT + 1, Digest::of(b"later"));
+    let first = StoredEvent::clone(&filled.log[0]);
+    StoredEvent { position: Position::of_id(2), run_seq: 2, format, idempotency_key, ..first }
 }
