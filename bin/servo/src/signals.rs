@@ -57,5 +57,5 @@ fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    ignored >> (kind.as_raw_value() - 1) & 1 == 1
+    (ignored >> (kind.as_raw_value() - 1)) & 1 == 1
 }

@@ -9,7 +9,6 @@ use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use servo_adapter::HandlerFailure;
 use servo_ingress::{Arrived, Bounds, Connections, Place};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -18,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::port::PortId;
 use crate::pull::Hub;
-use crate::{failure, runtime_api, tasks};
+use crate::{runtime_api, tasks};
 
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 64;
@@ -160,14 +159,7 @@ async fn connection(
             }
         }
     }
-    let lost = hub.outstanding_on(connection.id);
-    if lost.is_empty() {
-        return;
-    }
-    // Whoever waits for the call is told in a while, but its place is free now.
-    drop(connection);
-    // It may have another connection, or make one.
-    stop.run_until_cancelled(tasks::sleep(hub.settings.connection_grace)).await;
-    let message = format!("the worker of `{}` closed its connection before it answered", hub.function);
-    hub.give_up(&lost, &HandlerFailure::crashed(failure::EXIT, message));
+    // No sign of death: some runtimes make a connection for each request, and pools close those that are idle while the handler
+    // works. The deadline decides, or the end of a process that we started.
+    hub.hung_up(connection.id);
 }

@@ -67,9 +67,10 @@ struct Put {
 struct Taken {
     ticket: u64,
     port: PortId,
-    /// Whose end says that the worker is gone.
+    /// Where the worker asked, unless it is one of ours.
     connection: Option<u64>,
-    since: Instant,
+    /// That connection has ended.
+    hung_up: bool,
     deadline: Instant,
     reply: oneshot::Sender<Answer>,
 }
@@ -202,8 +203,7 @@ impl Hub {
         }
     }
 
-    /// The next call for a worker at this port; waits until there is one. `connection` is the one whose end would mean that
-    /// the worker is gone.
+    /// The next call for a worker at this port; waits until there is one. `connection` is where it asks.
     pub(crate) async fn next(&self, port: PortId, connection: Option<u64>) -> Handed {
         self.heard_asking(port, connection);
         let _polling = Polling::begin(self, port);
@@ -255,7 +255,7 @@ impl Hub {
         // The end of a supervised process is the better sign: clients may close connections for reasons of their own.
         let connection = connection.filter(|_| at.kind == WorkerKind::Pull);
         let since = Instant::now();
-        let taken = Taken { ticket, port, connection, since, deadline: since + call.timeout, reply };
+        let taken = Taken { ticket, port, connection, hung_up: false, deadline: since + call.timeout, reply };
         state.taken.insert(call.request_id.clone(), taken);
         // Nobody waits: the call was dropped at the same moment, and is forgotten next.
         let _ = take.send(since);
@@ -296,13 +296,11 @@ impl Hub {
         }
     }
 
-    /// Calls whose worker may be gone with this connection.
-    pub(crate) fn outstanding_on(&self, connection: u64) -> Vec<Outstanding> {
-        let state = self.state();
-        let lost = state.taken.iter().filter(|(_, taken)| {
-            taken.connection == Some(connection) && taken.since.elapsed() < self.settings.idle_close
-        });
-        lost.map(|(id, taken)| Outstanding { request_id: id.clone(), ticket: taken.ticket }).collect()
+    /// A connection has ended. Calls that were taken on it go on.
+    pub(crate) fn hung_up(&self, connection: u64) {
+        for taken in self.state().taken.values_mut().filter(|taken| taken.connection == Some(connection)) {
+            taken.hung_up = true;
+        }
     }
 
     /// Fails those of the calls that are still not answered.
@@ -314,9 +312,6 @@ impl Hub {
             {
                 state.changed(taken.port);
                 drop(state);
-                if taken.connection.is_some() {
-                    self.stalled_with(&taken, request_id, "closed its connection before it answered");
-                }
                 // Nobody waits: the call was dropped at the same moment.
                 let _ = taken.reply.send(Err(error.clone()));
             }
@@ -357,7 +352,12 @@ impl Hub {
             drop(state);
             // Otherwise nobody wanted the answer any more, which is not the worker's fault.
             if taken.deadline <= Instant::now() {
-                self.stalled_with(&taken, request_id, "did not answer in time");
+                let how = if taken.hung_up {
+                    "closed its connection and did not answer in time"
+                } else {
+                    "did not answer in time"
+                };
+                self.stalled_with(&taken, request_id, how);
             }
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -87,11 +87,9 @@ fn is_workers(api: &Api, connection: &Connection, request: &Request) -> bool {
 }
 
 /// Waits as long as the worker does.
-async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Connection>>, request: Request) -> Response {
+async fn next(State(api): State<Api>, Extension(connection): Extension<Arc<Connection>>) -> Response {
     connection.works(false);
-    let tracked = stays_open(request.version(), request.headers()).then_some(connection.id);
-    drop(request);
-    let Handed { call, deadline } = api.hub.next(api.port, tracked).await;
+    let Handed { call, deadline } = api.hub.next(api.port, Some(connection.id)).await;
     connection.works(true);
     let mut response = Response::new(Body::from(call.payload));
     let headers = response.headers_mut();
@@ -243,15 +241,6 @@ async fn read(api: &Api, body: Body) -> Result<(Vec<u8>, Held<TenantId>), Unread
 
 fn error_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(ERROR_TYPE).and_then(|value| value.to_str().ok())
-}
-
-/// Whether the connection outlives its request, so that its end means something.
-fn stays_open(version: Version, headers: &HeaderMap) -> bool {
-    let says = |word: &str| {
-        let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case(word))
-    };
-    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
 }
 
 fn accepted() -> Response {

@@ -69,11 +69,6 @@ pub struct Settings {
     pub worker_wait: Duration,
     /// A connection whose first request takes longer is closed.
     pub first_request: Duration,
-    /// How long a worker whose connection broke may take to answer on another one.
-    pub connection_grace: Duration,
-    /// Clients close connections that were idle for some time (90 s is usual) while their handler still works. Past this
-    /// age a closed connection is no sign of death, and the deadline decides.
-    pub idle_close: Duration,
     /// How long a supervised worker may go on with what it has, and then how long it may take to end after SIGTERM.
     pub stop_grace: Duration,
     pub restart_first: Duration,
@@ -98,8 +93,6 @@ impl Default for Settings {
             waiting_bytes_max: 256 * 1024 * 1024,
             worker_wait: Duration::from_secs(60),
             first_request: Duration::from_secs(2),
-            connection_grace: Duration::from_secs(1),
-            idle_close: Duration::from_secs(50),
             stop_grace: Duration::from_secs(5),
             restart_first: Duration::from_millis(100),
             restart_max: Duration::from_secs(10),

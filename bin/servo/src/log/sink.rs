@@ -125,6 +125,8 @@ impl Sink {
                     }
                 }
             }
+            let lost = lines.into_iter().filter(|line| write(&mut target, line).is_err()).count();
+            // They came when there was no more room, so after these.
             let mut untold = 0;
             if dropped > 0 {
                 let noun = if dropped == 1 { "line was" } else { "lines were" };
@@ -133,7 +135,6 @@ impl Sink {
                     untold = dropped;
                 }
             }
-            let lost = lines.into_iter().filter(|line| write(&mut target, line).is_err()).count();
             let _ = target.flush();
             let mut state = self.lock();
             state.dropped += untold;
@@ -259,7 +260,8 @@ mod tests {
         let (sink, read) = piped();
         let kilobyte = "x".repeat(1_023);
         sink.say("first");
-        for _ in 0..WAITING_BYTES_MAX / 1_024 + 500 {
+        // What the thread has taken already, what waits, and more.
+        for _ in 0..2 * WAITING_BYTES_MAX / 1_024 + 500 {
             sink.say(&kilobyte);
         }
         let lines: Vec<String> = read.into_iter().map(text).take_while(|line| !line.contains("dropped")).collect();

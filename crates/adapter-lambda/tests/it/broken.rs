@@ -1,13 +1,14 @@
-//! Workers whose connection breaks, over bare sockets so that it is known which connection carries what.
+//! Workers whose connection ends, over bare sockets so that it is known which connection carries what.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use servo_adapter::HandlerCall;
 use servo_adapter_lambda::Settings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{fixture_with, kind, message, pull_call, soon, until};
+use crate::support::{fixture, fixture_with, kind, pull_call, soon, until};
 
 /// Asks for a call on a connection of its own and reads until the call's payload is there.
 pub(crate) async fn ask(address: SocketAddr, headers: &str) -> TcpStream {
@@ -21,57 +22,49 @@ pub(crate) async fn ask(address: SocketAddr, headers: &str) -> TcpStream {
     stream
 }
 
-fn grace(connection_grace: Duration) -> Settings {
-    Settings { connection_grace, ..Settings::default() }
+/// AWS's tutorial runtime makes a connection for each request, and so do others: however the one that asked ends, and however long
+/// the handler takes after it, its answer is taken.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_ends_under_a_call_says_nothing() {
+    for headers in ["", "Connection: close\r\n", "Connection: keep-alive\r\n"] {
+        let fixture = fixture();
+        let address = fixture.open().await;
+        let started = fixture.start(pull_call("r1"));
+        drop(ask(address, headers).await);
+        until("its end is seen", || fixture.worker().in_flight == 1).await;
+        tokio::time::advance(Duration::from_secs(55)).await;
+        assert_eq!(fixture.respond(address, "r1", "done").await, 202, "{headers:?}");
+        assert_eq!(started.await.unwrap(), Ok("done".to_owned().into()));
+        assert_eq!(fixture.watch.all(), [], "nobody was silent");
+    }
 }
 
-/// DX-093: a handler that dies is noticed by its connection, long before its deadline.
+/// The same for HTTP/1.0, which has no other way.
 #[tokio::test]
-async fn a_broken_connection_fails_the_call() {
-    let fixture = fixture_with(grace(Duration::from_millis(50)));
+async fn a_worker_of_http_1_0_answers_on_its_next_connection() {
+    let fixture = fixture();
     let address = fixture.open().await;
     let started = fixture.start(pull_call("r1"));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /2018-06-01/runtime/invocation/next HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    soon(stream.read_to_end(&mut seen)).await.unwrap();
+    assert!(String::from_utf8_lossy(&seen).contains("payload of"));
+    assert_eq!(fixture.respond(address, "r1", "done").await, 202);
+    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
+}
+
+/// DX-093: a handler that died is given up at its deadline, and what it would have said is too late.
+#[tokio::test]
+async fn a_worker_that_is_gone_is_given_up_at_its_deadline() {
+    let fixture = fixture();
+    let address = fixture.open().await;
+    let started = fixture.start(HandlerCall { timeout: Duration::from_millis(200), ..pull_call("r1") });
     drop(soon(ask(address, "")).await);
     let answer = soon(started).await.unwrap();
-    assert_eq!(kind(&answer), "Runtime.ExitError");
-    assert!(message(&answer).contains("closed its connection"), "{answer:?}");
+    assert_eq!(kind(&answer), "Sandbox.Timedout");
     assert_eq!(fixture.respond(address, "r1", "late").await, 400);
-}
-
-#[tokio::test]
-async fn an_answer_on_another_connection_is_in_time_within_the_grace() {
-    let fixture = fixture_with(grace(Duration::from_secs(600)));
-    let address = fixture.open().await;
-    let started = fixture.start(pull_call("r1"));
-    drop(soon(ask(address, "")).await);
-    assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
-}
-
-/// Who asks with `Connection: close` says that the end of the connection means nothing.
-#[tokio::test]
-async fn a_connection_that_was_to_close_says_nothing() {
-    let fixture = fixture_with(grace(Duration::ZERO));
-    let address = fixture.open().await;
-    let started = fixture.start(pull_call("r1"));
-    let mut stream = soon(ask(address, "Connection: close\r\n")).await;
-    assert_eq!(soon(stream.read_to_end(&mut Vec::new())).await.unwrap(), 0, "the server closes");
-    assert_eq!(fixture.respond(address, "unknown", "x").await, 400);
-    assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
-}
-
-/// Clients close connections that were idle for long, while the handler still works.
-#[tokio::test]
-async fn an_old_idle_connection_says_nothing() {
-    let settings = Settings { idle_close: Duration::ZERO, ..grace(Duration::ZERO) };
-    let fixture = fixture_with(settings);
-    let address = fixture.open().await;
-    let started = fixture.start(pull_call("r1"));
-    drop(soon(ask(address, "")).await);
-    assert_eq!(fixture.respond(address, "unknown", "x").await, 400);
-    assert_eq!(fixture.respond(address, "r1", "done").await, 202);
-    assert_eq!(soon(started).await.unwrap(), Ok("done".to_owned().into()));
 }
 
 /// A connection that never asks anything holds a slot only for a while.
