@@ -26,6 +26,7 @@ use crate::rooms::Seat;
 use crate::routes::lambda;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const AMAZON_REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 const CORRELATION_CHARS_MAX: usize = 128;
 
@@ -147,6 +148,10 @@ pub(crate) async fn around(State(app): State<App>, mut request: Request, next: N
     let status = response.status().as_u16();
     let headers = response.headers_mut();
     put(headers, REQUEST_ID, &info.request_id);
+    if lambda::owns(uri.path()) {
+        // Under this name AWS's clients look for it, also to tell it to people.
+        put(headers, AMAZON_REQUEST_ID, &info.request_id);
+    }
     put(headers, CORRELATION_ID, &info.correlation_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

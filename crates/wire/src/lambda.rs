@@ -6,6 +6,7 @@
 mod api;
 mod envelope;
 mod error;
+mod functions;
 mod history;
 mod operation;
 mod time;
@@ -13,6 +14,7 @@ mod time;
 pub use api::*;
 pub use envelope::*;
 pub use error::*;
+pub use functions::*;
 pub use history::*;
 pub use operation::*;
 pub use servo_model::operation::{

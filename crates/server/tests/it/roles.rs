@@ -69,8 +69,15 @@ pub(crate) const TABLE: [(&str, &str, Option<&str>, Option<&str>); 58] = [
 
 /// The same for Lambda's API, which refuses in words of its own. A checkpoint and a read of state also need the token of the
 /// invocation, which is looked at after the role.
-pub(crate) const LAMBDA: [(&str, &str, &str, &str); 10] = [
+pub(crate) const LAMBDA: [(&str, &str, &str, &str); 17] = [
     ("POST", "/2015-03-31/functions/{name}/invocations", "operator", "execution.start"),
+    ("GET", "/2015-03-31/functions", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/{name}", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/{name}/configuration", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/{name}/versions", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/{name}/aliases", "viewer", "function.read"),
+    ("GET", "/2015-03-31/functions/{name}/aliases/{alias}", "viewer", "function.read"),
     ("GET", "/2025-12-01/durable-executions/{arn}", "viewer", "execution.read"),
     ("POST", "/2025-12-01/durable-executions/{arn}/checkpoint", "operator", "execution.checkpoint"),
     ("GET", "/2025-12-01/durable-executions/{arn}/state", "operator", "execution.read"),

@@ -27,7 +27,8 @@ pub enum ErrorName {
 }
 
 impl ErrorName {
-    pub const ALL: [Self; 14] = [
+    /// By their names: `Unavailable` has that of `Service`.
+    pub const ALL: [Self; 17] = [
         Self::InvalidParameterValue,
         Self::InvalidRequestContent,
         Self::CallbackTimeout,
@@ -40,6 +41,9 @@ impl ErrorName {
         Self::Service,
         Self::AccessDenied,
         Self::UnrecognizedClient,
+        Self::MissingAuthenticationToken,
+        Self::IncompleteSignature,
+        Self::InvalidSignature,
         Self::UnknownOperation,
         Self::MethodNotAllowed,
     ];

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -26,8 +27,9 @@ pub(in crate::routes) const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024
 #[derive(Debug)]
 pub(super) struct Call {
     pub principal: Caller,
-    /// The one parameter in the path, decoded.
+    /// The first parameter in the path, decoded; empty where the path has none.
     pub subject: String,
+    pub second: Option<String>,
     pub headers: HeaderMap,
     pub body: String,
     query: Vec<(String, String)>,
@@ -82,10 +84,15 @@ pub(super) async fn read_or(
     seat.keep(room);
     principal.seat = seat;
     let body = String::from_utf8(body).map_err(|_| no_text())?;
-    let subject = Path::<String>::from_request_parts(&mut parts, app).await;
-    let Path(subject) = subject.map_err(|_| LambdaError::invalid("the path is not UTF-8"))?;
+    let parameters = match Path::<Vec<(String, String)>>::from_request_parts(&mut parts, app).await {
+        Ok(Path(parameters)) => parameters,
+        Err(PathRejection::MissingPathParams(_)) => Vec::new(),
+        Err(_) => return Err(LambdaError::invalid("the path is not UTF-8")),
+    };
+    let mut parameters = parameters.into_iter().map(|(_, value)| value);
+    let (subject, second) = (parameters.next().unwrap_or_default(), parameters.next());
     let query = query(&parts)?;
-    Ok(Call { principal, subject, headers: parts.headers, body, query })
+    Ok(Call { principal, subject, second, headers: parts.headers, body, query })
 }
 
 fn query(parts: &Parts) -> LambdaAnswer<Vec<(String, String)>> {
