@@ -6,8 +6,11 @@
 //! files as a disk might hold them: everything up to each file's last sync is there, and of what came after, any subset
 //! of 512-byte sectors.
 //!
+//! [`faults`] is for disks that go on and fail: no room, or an error.
+//!
 //! Not modelled: lost directory entries, and order between files beyond "each since its own last sync".
 
+pub mod faults;
 mod image;
 mod journal;
 
@@ -27,19 +30,7 @@ pub struct Recorder {
 impl Recorder {
     /// Compiles the recorder with the system's C compiler.
     pub fn build() -> io::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let source = folder.path().join("recorder.c");
-        std::fs::write(&source, include_str!("recorder.c"))?;
-        let library = folder.path().join("recorder.so");
-        let output = Command::new("cc")
-            .args(["-O1", "-shared", "-fPIC", "-o"])
-            .arg(&library)
-            .arg(&source)
-            .args(["-ldl", "-lpthread"])
-            .output()?;
-        if !output.status.success() {
-            return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
+        let (library, folder) = compile("recorder", include_str!("recorder.c"))?;
         Ok(Self { library, _folder: folder })
     }
 
@@ -48,6 +39,24 @@ impl Recorder {
         command.env("LD_PRELOAD", &self.library).env("POWERCUT_FOLDER", folder).env("POWERCUT_JOURNAL", journal);
         Recording { folder: folder.to_owned(), journal: journal.to_owned() }
     }
+}
+
+/// A library to preload, made with the system's C compiler, and the folder that it goes with.
+fn compile(name: &str, source: &str) -> io::Result<(PathBuf, tempfile::TempDir)> {
+    let folder = tempfile::tempdir()?;
+    let written = folder.path().join(format!("{name}.c"));
+    std::fs::write(&written, source)?;
+    let library = folder.path().join(format!("{name}.so"));
+    let output = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&written)
+        .args(["-ldl", "-lpthread"])
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok((library, folder))
 }
 
 /// Lets the program die just before its n-th sync, so that something is surely not synced yet.
