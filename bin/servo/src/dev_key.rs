@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use servo_cli::{Failure, exit};
@@ -31,6 +31,7 @@ pub(crate) async fn ensure(runtime: &Runtime, folder: &Path) -> Result<DevKey, F
     if let Ok(kept) = fs::read_to_string(&file)
         && keys.is_live(kept.trim(), now).await.map_err(refused)?
     {
+        narrow(&file);
         return Ok(DevKey { text: kept.trim().to_owned(), file, is_new: false });
     }
     let maker = SecurityContext::development(engine.ids().event_id(now).to_string());
@@ -63,6 +64,19 @@ pub(crate) async fn ensure(runtime: &Runtime, folder: &Path) -> Result<DevKey, F
     Ok(DevKey { text, file, is_new: true })
 }
 
+/// For its owner alone, also if somebody has copied it here.
+fn narrow(file: &Path) {
+    let narrowed = match fs::symlink_metadata(file) {
+        Ok(found) if found.is_file() && found.permissions().mode() & 0o077 != 0 => {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600))
+        }
+        _ => Ok(()),
+    };
+    if let Err(error) = narrowed {
+        tracing::warn!(path = %file.display(), %error, "others can read the key");
+    }
+}
+
 /// A new file, so that neither the rights nor the target of an old one matter.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     match fs::remove_file(file) {
@@ -76,8 +90,6 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     #[test]
@@ -91,6 +103,9 @@ mod tests {
             assert_eq!(fs::read_to_string(&file).unwrap().trim(), text);
             assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        narrow(&file);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(&other).unwrap(), "untouched");
     }
 }

@@ -29,6 +29,7 @@ mod error;
 mod kept;
 mod lock;
 mod open;
+mod own;
 mod pack;
 mod progress;
 mod reader;

@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::recover::recover;
 use crate::redo::Redo;
 use crate::sabotage::Sabotage;
-use crate::{DATABASE_FILE, schema};
+use crate::{DATABASE_FILE, own, schema};
 
 /// Nobody else writes, so this only bridges a person's shell on the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,6 +44,7 @@ pub(crate) fn open(config: &Config) -> Result<Opened> {
     let sabotage = Sabotage::of(config)?;
     make_folder(&config.data_dir)?;
     let lock = Lock::take(&config.data_dir)?;
+    own::prepare(&config.data_dir)?;
     let path = config.data_dir.join(DATABASE_FILE);
     let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     let settings = prepare(&conn, config, sabotage).map_err(|fault| explain(fault, &conn, &path))?;

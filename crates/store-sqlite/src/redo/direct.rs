@@ -35,7 +35,7 @@ impl Direct {
     /// `None` where files cannot be opened so.
     #[cfg(target_os = "linux")]
     pub(super) fn open(path: &Path) -> Option<Self> {
-        let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+        let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed() | crate::own::no_follow();
         let mut options = std::fs::OpenOptions::new();
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
         let file = options.read(true).write(true).open(path).ok()?;

@@ -1,8 +1,8 @@
 //! One of the redo file's two files: its header, and the records of its current use, without a gap in their numbers.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use servo_store::{Error, Result};
@@ -10,6 +10,7 @@ use servo_store::{Error, Result};
 use super::direct::{BLOCK, Direct, Outcome};
 use super::frame::{ALIGN, FileHeader, FirstBlock, RECORD_HEADER_BYTES, RECORD_MAGIC, RECORDS_AT, RecordHeader};
 use crate::error::{corrupt, no_space, unavailable};
+use crate::own;
 
 /// The file grows ahead of its records, by this at first and then by twice as much each time, up to the second number.
 const GROW_MIN: u64 = 256 * 1024;
@@ -52,8 +53,7 @@ pub(super) struct Segment {
 impl Segment {
     pub(super) fn open(path: PathBuf, sync: bool) -> Result<Self> {
         let opened = || -> io::Result<(File, u64, FirstBlock)> {
-            let mut options = OpenOptions::new();
-            let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            let file = own::open(&path)?;
             let length = file.metadata()?.len();
             let mut block = vec![0; length.min(RECORDS_AT) as usize];
             file.read_exact_at(&mut block, 0)?;

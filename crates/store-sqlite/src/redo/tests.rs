@@ -5,7 +5,7 @@ mod damage;
 mod model;
 
 use std::fs::OpenOptions;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
@@ -237,16 +237,15 @@ fn a_removal_that_was_cut_short_loses_nothing() {
 #[test]
 fn a_full_disk_refuses_a_record_and_a_later_one_fits() {
     let dir = folder();
-    symlink("/dev/full", dir.path().join(REDO_FILES[0])).unwrap();
     let (mut redo, _) = open(&dir, 7);
+    redo.segments[0].file = OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
+    redo.segments.iter_mut().for_each(Segment::use_cache);
     for _ in 0..2 {
         assert_eq!(redo.append(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!((redo.last(), redo.unreleased_bytes()), (7, 0));
     }
-    std::fs::remove_file(dir.path().join(REDO_FILES[0])).unwrap();
     let mut options = OpenOptions::new();
-    let space = options.read(true).write(true).create_new(true).open(dir.path().join(REDO_FILES[0])).unwrap();
-    redo.segments[0].file = space;
+    redo.segments[0].file = options.read(true).write(true).open(dir.path().join(REDO_FILES[0])).unwrap();
     append(&mut redo, 8..=8, 10);
     drop(redo);
     assert_eq!(lsns(&open(&dir, 7).1), [8]);

@@ -1,6 +1,7 @@
 //! Opening: one process, files that are not ours, not whole or too new, and the settings that durability rests on.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -9,7 +10,7 @@ use servo_store::testkit::clock::ManualClock;
 use servo_store::{AdminStore, Error, LogStore};
 use servo_store_sqlite::{DATABASE_FILE, SCHEMA_VERSION, SqliteStore};
 
-use crate::support::{PAGE, config, events, folder, many, open, raw, start, wait};
+use crate::support::{PAGE, config, events, folder, many, names, open, raw, start, wait};
 
 fn refused(dir: &Path) -> Error {
     SqliteStore::open(config(dir)).unwrap_err()
@@ -183,4 +184,56 @@ fn a_closed_store_says_so() {
     assert!(matches!(wait(store.integrity()), Err(Error::Closed)));
     assert!(matches!(wait(store.backup(&dir.path().join("copy"))), Err(Error::Closed)));
     assert!(matches!(wait(store.close()), Err(Error::Closed)));
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn files_are_for_their_owner_whatever_the_folder_allows() {
+    let dir = folder();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
+    let all = |store: &SqliteStore| {
+        let (run, tenant) = names();
+        wait(store.append(many(&run, &tenant, 1))).unwrap();
+        let files: Vec<_> = fs::read_dir(&data).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(files.len() >= 6, "{files:?}");
+        for file in files {
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+    };
+    let store = open(&data);
+    start(&store);
+    all(&store);
+    let copy = dir.path().join("copy");
+    wait(store.backup(&copy)).unwrap();
+    assert_eq!(mode(&copy), 0o600);
+    wait(store.close()).unwrap();
+    // Of an earlier version, or of somebody's copy.
+    for file in fs::read_dir(&data).unwrap() {
+        fs::set_permissions(file.unwrap().path(), fs::Permissions::from_mode(0o664)).unwrap();
+    }
+    all(&open(&data));
+}
+
+#[test]
+fn no_file_of_the_store_is_opened_through_a_link() {
+    for name in ["servo.db", "servo.db-wal", "servo.db-shm", "servo.redo-a", "servo.redo-b", "servo.lock"] {
+        for there in [true, false] {
+            let dir = folder();
+            let (data, precious) = (dir.path().join("data"), dir.path().join("precious"));
+            fs::create_dir(&data).unwrap();
+            if there {
+                fs::write(&precious, "").unwrap();
+            }
+            std::os::unix::fs::symlink(&precious, data.join(name)).unwrap();
+            let error = refused(&data).to_string();
+            assert!(error.contains(&format!("{name} is a symbolic link")), "{error}");
+            assert_eq!(precious.exists(), there, "{name}");
+            assert!(!there || fs::read(&precious).unwrap().is_empty(), "{name}");
+        }
+    }
 }
