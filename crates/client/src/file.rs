@@ -7,6 +7,10 @@ use tempfile::NamedTempFile;
 
 use crate::error::Error;
 
+/// A file that is not whole yet has a name like this, with anything in between. The store's own copies are named so, too.
+const PREFIX: &str = ".servo-";
+const SUFFIX: &str = ".partial";
+
 /// What to do when the file is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
@@ -29,9 +33,12 @@ impl AtomicFile {
         if if_exists == IfExists::Refuse && path.exists() {
             return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "is there already")));
         }
+        remove_left(folder(path));
         // Readable by its owner only: backups and runs are as confidential as the store.
-        let temp = tempfile::Builder::new().prefix(".servo-").suffix(".partial").tempfile_in(folder(path));
-        Ok(Self { temp: temp.map_err(failed)?, path: path.to_owned(), if_exists })
+        let temp = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder(path)).map_err(failed)?;
+        // Says that it is in use. Where files cannot be locked, nothing is taken for left.
+        let _ = temp.as_file().try_lock();
+        Ok(Self { temp, path: path.to_owned(), if_exists })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -49,6 +56,22 @@ impl AtomicFile {
         };
         // The rename is durable when the folder is.
         std::fs::File::open(folder(&path)).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+}
+
+/// Removes what was left by somebody who was ended before the file was whole. Whoever still writes one has it locked.
+fn remove_left(folder: &Path) {
+    let Ok(found) = std::fs::read_dir(folder) else { return };
+    for path in found.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_meant = name.starts_with(PREFIX) && name.ends_with(SUFFIX);
+        if is_meant
+            && path.symlink_metadata().is_ok_and(|found| found.is_file())
+            && std::fs::File::open(&path).is_ok_and(|file| file.try_lock().is_ok())
+        {
+            // The next one tries again.
+            let _ = std::fs::remove_file(&path);
+        }
     }
 }
 
@@ -98,5 +121,20 @@ mod tests {
         file.write(b"new").unwrap();
         file.commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_was_left_goes_and_what_is_written_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (left, other) = (dir.path().join(".servo-left.partial"), dir.path().join("other.partial"));
+        std::fs::write(&left, b"left").unwrap();
+        std::fs::write(&other, b"mine").unwrap();
+        let mut first = AtomicFile::create(&dir.path().join("first"), IfExists::Refuse).unwrap();
+        assert!(!left.exists() && other.exists());
+        let second = AtomicFile::create(&dir.path().join("second"), IfExists::Refuse).unwrap();
+        first.write(b"whole").unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(std::fs::read(dir.path().join("first")).unwrap(), b"whole");
     }
 }
