@@ -60,6 +60,13 @@ alert_codes! {
     LogReadersHeldBack = "LOG_READERS_HELD_BACK", P2;
     /// The store's clock was set by more than a little while the server ran.
     ClockJump = "CLOCK_JUMP", P2;
+    /// The store has no room: writes are refused, reads answered.
+    StoreFull = "STORE_FULL", P1;
+    /// The disk reported an error: nothing more is written until the store is opened again.
+    StoreStopped = "STORE_STOPPED", P1;
+    /// After an unclean end the redo file lacks something, or has something behind its last record: what was acknowledged last
+    /// may be gone.
+    RedoIncomplete = "REDO_INCOMPLETE", P2;
     /// A run has used a fifth of the events that it may have.
     RunEventsHigh = "RUN_EVENTS_HIGH", P3;
 }

@@ -21,7 +21,7 @@ use servo_store::{AuthorityRow, DispatchRow, RunRow, StoredEvent};
 use crate::writer::counts::Counts;
 use change::{Change, Waits};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ahead {
     /// The last record of the redo file that is in here.
     pub(crate) lsn: u64,
@@ -31,6 +31,8 @@ pub(crate) struct Ahead {
     pub(crate) dispatches: HashMap<Arc<str>, DispatchAhead>,
     pub(crate) cursors: BTreeMap<String, CursorRow>,
     pub(crate) authority: Option<AuthorityRow>,
+    /// The redo file's newest use, if it is newer than what the database has noted.
+    pub(crate) redo: Option<u64>,
     pub(crate) audit: Vec<Arc<AuditEntry>>,
     pub(crate) counts: Counts,
     /// Of the last event; zero if there is none.
@@ -41,7 +43,7 @@ pub(crate) struct Ahead {
 }
 
 /// What changed of one run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunAhead {
     pub(crate) tenant: TenantId,
     /// The database has no such run yet.
@@ -58,7 +60,7 @@ pub(crate) struct RunAhead {
     pub(crate) lines: Vec<LogLine>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct DispatchAhead {
     pub(crate) row: Option<Arc<DispatchRow>>,
     /// The database has no such dispatch yet.

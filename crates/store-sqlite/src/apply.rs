@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use servo_model::RunId;
 use servo_model::limits::{INLINE_PAYLOAD_BYTES_MAX, Limits};
 use servo_store::StoredEvent;
@@ -44,6 +44,9 @@ pub(crate) fn apply(conn: &Connection, ahead: &Ahead, limits: &Limits, sabotage:
         lease::put(conn, row)?;
     }
     audit::put(conn, &ahead.audit)?;
+    if let Some(generation) = ahead.redo {
+        note_open(conn, generation)?;
+    }
     set_applied(conn, ahead.lsn)
 }
 
@@ -140,4 +143,25 @@ pub(crate) fn set_applied(conn: &Connection, lsn: u64) -> Result<(), Fault> {
         "INSERT INTO meta (key, value) VALUES ('applied', ?1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     conn.prepare_cached(sql)?.execute(params![&lsn.to_be_bytes()[..]])?;
     Ok(())
+}
+
+/// Notes that the store is open, so that there are redo files, and which use of them is the newest. It stays until the store is
+/// closed in order: whoever finds it at a start knows what must be there.
+pub(crate) fn note_open(conn: &Connection, generation: u64) -> Result<(), Fault> {
+    let sql =
+        "INSERT INTO meta (key, value) VALUES ('redo', ?1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    conn.prepare_cached(sql)?.execute([&generation.to_le_bytes()[..]])?;
+    Ok(())
+}
+
+/// The newest use of the redo file, if the store was not closed in order.
+pub(crate) fn noted(conn: &Connection) -> Result<Option<u64>, Fault> {
+    let mut found = conn.prepare_cached("SELECT value FROM meta WHERE key = 'redo'")?;
+    let bytes: Option<[u8; 8]> = found.query_row([], |row| row.get(0)).optional()?;
+    Ok(bytes.map(u64::from_le_bytes))
+}
+
+/// The store is closed in order, or this is a copy of it: the database alone is all of it.
+pub(crate) fn note_closed(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute("DELETE FROM meta WHERE key = 'redo'", []).map(|_| ())
 }

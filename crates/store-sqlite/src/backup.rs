@@ -2,7 +2,8 @@
 //!
 //! Both write beside the target and rename at the end, so that a file with the target's name is always whole.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup, StepResult};
@@ -14,7 +15,13 @@ use crate::error::{Fault, corrupt, unavailable};
 use crate::lock::Lock;
 use crate::open::{self, make_folder, sync_folder};
 use crate::sql::admin;
-use crate::{DATABASE_FILE, REDO_FILES, schema};
+use crate::{DATABASE_FILE, REDO_FILES, apply, own, schema};
+
+/// A copy that is not whole yet has a name like this, with anything in between.
+const PREFIX: &str = ".servo-";
+const SUFFIX: &str = ".partial";
+/// Elsewhere a lock of ours on a file may be in the way of SQLite's own.
+const LOCKS: bool = cfg!(target_os = "linux");
 
 /// Added to the positions of a restored store. Events after the backup are lost, but readers may have seen them: no new
 /// event may come to stand at or before a position that a reader has passed.
@@ -24,7 +31,8 @@ const POSITION_GAP: i64 = 1 << 32;
 pub(crate) fn backup(conn: &Connection, path: &Path) -> Result<()> {
     refuse_existing(path, "path")?;
     let folder = folder_of(path);
-    let file = copy(conn, &folder, |_| Ok(()))?;
+    remove_partial(&folder);
+    let file = copy(conn, &folder, apply::note_closed)?;
     crashpoint!("sqlite.backup.before_rename");
     put_in_place(file, path, &folder)
 }
@@ -48,9 +56,35 @@ pub fn restore(backup: &Path, data_dir: &Path) -> Result<()> {
     for name in REDO_FILES {
         refuse_existing(&data_dir.join(name), "data_dir")?;
     }
-    let file = copy(&source, data_dir, skip_positions)?;
+    remove_partial(data_dir);
+    let file = copy(&source, data_dir, |copy| {
+        // Of an earlier version's backup, or of a file that was copied in another way.
+        apply::note_closed(copy)?;
+        skip_positions(copy)
+    })?;
     crashpoint!("sqlite.restore.before_rename");
     put_in_place(file, &target, data_dir)
+}
+
+/// Removes what a copy has left that was ended before it was whole. Whoever still writes one has it locked.
+pub(crate) fn remove_partial(folder: &Path) {
+    let Ok(found) = std::fs::read_dir(folder) else { return };
+    for path in found.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // SQLite's journal of one goes with it.
+        let whole = name.strip_suffix("-journal").unwrap_or(name);
+        if !whole.starts_with(PREFIX) || !whole.ends_with(SUFFIX) {
+            continue;
+        }
+        let mut options = OpenOptions::new();
+        let is_left = match options.read(true).custom_flags(own::no_follow()).open(path.with_file_name(whole)) {
+            Ok(file) => LOCKS && file.try_lock().is_ok(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        if is_left && let Err(error) = std::fs::remove_file(&path) {
+            tracing::warn!(path = %path.display(), %error, "what an interrupted backup has left could not be removed");
+        }
+    }
 }
 
 fn check(source: &Connection) -> std::result::Result<(), Fault> {
@@ -88,7 +122,11 @@ fn copy(
     adapt: impl FnOnce(&Connection) -> rusqlite::Result<()>,
 ) -> Result<NamedTempFile> {
     let failed = |error: std::io::Error| unavailable(format!("{}: {error}", folder.display()));
-    let file = tempfile::Builder::new().prefix(".servo-").suffix(".partial").tempfile_in(folder).map_err(failed)?;
+    let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder).map_err(failed)?;
+    if LOCKS {
+        // Says that it is in use: see `remove_partial`.
+        file.as_file().try_lock().map_err(|error| failed(error.into()))?;
+    }
     let mut target = open::connect(file.path(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let copied = copy_pages(source, &mut target, adapt);
     copied.map_err(|fault| open::explain(fault, &target, file.path()))?;

@@ -31,6 +31,9 @@ pub struct Config {
     pub queue_bytes_max: usize,
     /// Largest size of the database in pages of the file, which are of 8 KiB where it is new; more is `Full`. `None` leaves it to the disk.
     pub pages_max: Option<u32>,
+    /// Opens a store that was not closed in order and lacks something of its redo file, without it. What is missing is said in
+    /// the log and in an alert; without this the store is refused.
+    pub accept_loss: bool,
     /// The name of a deliberately broken variant.
     #[cfg(feature = "sabotage")]
     pub sabotage: Option<String>,
@@ -48,6 +51,7 @@ impl Config {
             queue_jobs_max: QUEUE_JOBS_MAX,
             queue_bytes_max: QUEUE_BYTES_MAX,
             pages_max: None,
+            accept_loss: false,
             #[cfg(feature = "sabotage")]
             sabotage: None,
         }

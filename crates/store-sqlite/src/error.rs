@@ -67,7 +67,9 @@ pub(crate) fn judge(error: &rusqlite::Error, os_error: i32) -> (Reach, Error) {
         ErrorCode::SystemIoFailure => match failure.extended_code {
             ffi::SQLITE_IOERR_NOMEM => (Reach::Batch, unavailable(detail)),
             // Only a write may be taken back; if a sync says so, pages are gone.
-            ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE if no_space(os_error) => {
+            ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE
+                if no_space(&std::io::Error::from_raw_os_error(os_error)) =>
+            {
                 (Reach::Batch, Error::Full { detail })
             }
             _ => (Reach::Store, unavailable(with_cause(detail, os_error))),
@@ -80,9 +82,8 @@ pub(crate) fn judge(error: &rusqlite::Error, os_error: i32) -> (Reach, Error) {
 }
 
 /// A quota or a limit on file sizes is as good as a full disk.
-pub(crate) fn no_space(os_error: i32) -> bool {
-    let kind = std::io::Error::from_raw_os_error(os_error).kind();
-    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+pub(crate) fn no_space(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
 fn with_cause(detail: String, os_error: i32) -> String {

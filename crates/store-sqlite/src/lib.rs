@@ -26,6 +26,7 @@ mod bytes;
 mod codec;
 mod config;
 mod error;
+mod health;
 mod kept;
 mod lock;
 mod open;

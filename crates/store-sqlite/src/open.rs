@@ -9,9 +9,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use servo_store::{Error, Result};
 
+use crate::backup::remove_partial;
 use crate::config::Config;
 use crate::error::{Fault, corrupt, judge, os_error, unavailable};
 use crate::lock::Lock;
+use crate::own::Same;
 use crate::recover::recover;
 use crate::redo::Redo;
 use crate::sabotage::Sabotage;
@@ -45,6 +47,7 @@ pub(crate) fn open(config: &Config) -> Result<Opened> {
     make_folder(&config.data_dir)?;
     let lock = Lock::take(&config.data_dir)?;
     own::prepare(&config.data_dir)?;
+    remove_partial(&config.data_dir);
     let path = config.data_dir.join(DATABASE_FILE);
     let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     let settings = prepare(&conn, config, sabotage).map_err(|fault| explain(fault, &conn, &path))?;
@@ -53,8 +56,10 @@ pub(crate) fn open(config: &Config) -> Result<Opened> {
 }
 
 /// A connection that only reads.
-pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
+pub(crate) fn open_reader(database: &Same) -> Result<Connection> {
+    let path = database.path();
     let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    database.check()?;
     let set = || -> rusqlite::Result<()> {
         conn.pragma_update(None, "query_only", true)?;
         conn.pragma_update(None, "cache_size", READER_CACHE_KIB)?;

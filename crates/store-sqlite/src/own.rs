@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use servo_store::Result;
 
@@ -64,6 +64,37 @@ pub(crate) fn prepare(data_dir: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Which file a path led to. Whoever opens it again by its path may find another one: the folder may have been moved, and another
+/// store may stand in its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Same {
+    path: PathBuf,
+    file: (u64, u64),
+}
+
+impl Same {
+    pub(crate) fn of(path: PathBuf) -> Result<Self> {
+        let found = path.metadata().map_err(|error| unavailable(format!("{}: {error}", path.display())))?;
+        Ok(Self { file: (found.dev(), found.ino()), path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error if the path leads to another file now, or to none.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_other = match self.path.metadata() {
+            Ok(found) => (found.dev(), found.ino()) != self.file,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if !is_other {
+            return Ok(());
+        }
+        Err(unavailable(format!("{} was moved or replaced while the store was open", self.path.display())))
+    }
 }
 
 fn is_link(path: &Path) -> bool {

@@ -2,7 +2,6 @@
 //! committed, and never wait for the writer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,12 +12,13 @@ use tokio::sync::oneshot;
 
 use crate::error::{Fault, unavailable};
 use crate::open;
+use crate::own::Same;
 
 /// Reads that may wait. Each has a caller waiting for it, so there are no more of them than open requests.
 const QUEUE_MAX: usize = 4_096;
 
 /// A read, or why there is no connection to read with.
-type Read = Box<dyn FnOnce(&Path, &mut Option<Connection>) + Send>;
+type Read = Box<dyn FnOnce(&Same, &mut Option<Connection>) + Send>;
 
 /// The way to the reading threads. They end when this is closed.
 pub(crate) struct Readers {
@@ -26,14 +26,14 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    pub(crate) fn start(path: &Path, threads: usize) -> Result<(Self, Vec<JoinHandle<()>>)> {
+    pub(crate) fn start(database: &Same, threads: usize) -> Result<(Self, Vec<JoinHandle<()>>)> {
         let (sender, receiver) = sync_channel(QUEUE_MAX);
         let receiver = Arc::new(Mutex::new(receiver));
         let mut handles = Vec::new();
         for _ in 0..threads.max(1) {
-            let (path, receiver) = (path.to_owned(), receiver.clone());
+            let (database, receiver) = (database.clone(), receiver.clone());
             let thread = std::thread::Builder::new().name("servo-read".to_owned());
-            let started = thread.spawn(move || serve(&path, &receiver));
+            let started = thread.spawn(move || serve(&database, &receiver));
             handles.push(started.map_err(|error| unavailable(format!("start a reading thread: {error}")))?);
         }
         Ok((Self { sender: Mutex::new(Some(sender)) }, handles))
@@ -45,8 +45,8 @@ impl Readers {
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.send(Box::new(move |path, slot| {
-            let _ = reply.send(with_connection(path, slot, work));
+        self.send(Box::new(move |database, slot| {
+            let _ = reply.send(with_connection(database, slot, work));
         }))?;
         // The sender is dropped unused only if the work panicked.
         answer.await.unwrap_or_else(|_| Err(unavailable("the read ended without an answer")))
@@ -67,26 +67,26 @@ impl Readers {
     }
 }
 
-fn serve(path: &Path, receiver: &Mutex<Receiver<Read>>) {
+fn serve(database: &Same, receiver: &Mutex<Receiver<Read>>) {
     let mut slot = None;
     loop {
         let read = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(read) = read else { return };
         // A panic is a bug of ours; it must not take the other readers with it, nor leave a transaction open.
-        if catch_unwind(AssertUnwindSafe(|| read(path, &mut slot))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| read(database, &mut slot))).is_err() {
             slot = None;
         }
     }
 }
 
 fn with_connection<T>(
-    path: &Path,
+    database: &Same,
     slot: &mut Option<Connection>,
     work: impl FnOnce(&Connection) -> std::result::Result<T, Fault>,
 ) -> Result<T> {
     let conn = match slot {
         Some(conn) => conn,
-        None => slot.insert(open::open_reader(path)?),
+        None => slot.insert(open::open_reader(database)?),
     };
     let result = in_snapshot(conn, work).map_err(|fault| fault.into_error(conn));
     if !conn.is_autocommit() {

@@ -101,6 +101,24 @@ impl Redo {
         Ok((redo, records))
     }
 
+    /// Begins the first file before there is a record for it, so that it can be missed from then on. Where there is no room, the
+    /// first record tries again.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        if self.current.is_some() {
+            return Ok(());
+        }
+        let begun = self.place(self.last + 1).map_err(Failure::from).and_then(|(index, start)| {
+            start.into_iter().try_for_each(|header| self.segments[index].start(header, 0))?;
+            Ok(index)
+        });
+        match begun {
+            Ok(index) => self.current = Some(index),
+            Err(Failure::Refused(_)) => {}
+            Err(Failure::Broken(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// Writes one record and makes it durable. Gives its number, one more than the last.
     ///
     /// An error of a kind that means no space (`StorageFull`, `QuotaExceeded`, `FileTooLarge`) has written nothing, and a
@@ -128,6 +146,38 @@ impl Redo {
     /// The number of the last record, or of the last that the database has if there is none.
     pub(crate) fn last(&self) -> u64 {
         self.last
+    }
+
+    /// The newest use of a file. Zero if there was none.
+    pub(crate) fn generation(&self) -> u64 {
+        self.segments.iter().map(Segment::generation).max().unwrap_or(0)
+    }
+
+    /// What the files lack of what a database knows of them that has all records up to `applied`, and has noted this
+    /// generation: each record was here before it was there.
+    pub(crate) fn lacks(&self, generation: u64, applied: u64) -> Option<String> {
+        if self.generation() < generation {
+            return Some("neither of the redo files is the one that was written last".to_owned());
+        }
+        let [zero, one] = &self.segments;
+        let newest = if zero.generation() > one.generation() { zero } else { one };
+        let first = newest.first()?;
+        // Up to the first record of the newest use the database may have had them before there was this redo file.
+        let needed = if first <= applied { applied } else { first - 1 };
+        let last = zero.last().max(one.last());
+        let is_short = last < needed && (first <= applied || needed > applied);
+        is_short.then(|| format!("the redo files end with record {last} and lack record {needed}"))
+    }
+
+    /// What stands behind the last record and is no whole one, in words.
+    pub(crate) fn torn(&self) -> Result<Option<String>> {
+        let [zero, one] = &self.segments;
+        let is_zero = (zero.last(), zero.generation()) > (one.last(), one.generation());
+        let written = if is_zero { zero } else { one };
+        Ok(written.torn()?.map(|bytes| {
+            let (path, last) = (written.path.display(), self.last);
+            format!("{path}: behind record {last} there are {bytes} bytes that are no whole record")
+        }))
     }
 
     /// The database has everything up to this record on its disk: the space of those records may be used again.

@@ -1,7 +1,7 @@
 //! The handle: it starts the threads, hands them work, and ends them. The calls themselves are in `traits`.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -9,13 +9,16 @@ use rusqlite::Connection;
 use servo_canon::Digest;
 use servo_model::limits::Limits;
 use servo_model::{RunId, TenantId};
+use servo_store::admin::Condition;
 use servo_store::{Error, Result, TimeSource};
 use tempfile::TempDir;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
 use crate::error::{Fault, unavailable};
+use crate::health::Health;
 use crate::kept::Kept;
+use crate::own::Same;
 use crate::progress::Progress;
 use crate::reader::Readers;
 use crate::stats::{Counters, Stats};
@@ -36,7 +39,7 @@ pub struct SqliteStore {
 }
 
 pub(crate) struct Inner {
-    pub(crate) path: PathBuf,
+    pub(crate) database: Same,
     pub(crate) limits: Limits,
     pub(crate) time: TimeSource,
     pub(crate) settings: Vec<(String, String)>,
@@ -44,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) queue: Arc<Queue>,
     pub(crate) tail: Arc<Tail>,
     pub(crate) kept: Arc<Kept>,
+    pub(crate) health: Arc<Health>,
     progress: Arc<Progress>,
     counters: Arc<Counters>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -67,7 +71,7 @@ impl SqliteStore {
 
     /// The database file.
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        self.inner.database.path()
     }
 
     /// What the writer has done so far.
@@ -75,14 +79,20 @@ impl SqliteStore {
         self.inner.counters.read()
     }
 
+    /// Follows how the store stands. Whoever has a supervisor ends the program when it is [`Condition::Stopped`], and has the
+    /// store opened again: this handle takes no more writes.
+    pub fn watch(&self) -> watch::Receiver<Condition> {
+        self.inner.health.watch()
+    }
+
     fn open_in(config: Config, folder: Option<TempDir>) -> Result<Self> {
         let opened = open::open(&config)?;
-        let path = config.data_dir.join(DATABASE_FILE);
+        let database = Same::of(config.data_dir.join(DATABASE_FILE))?;
         let queue = Arc::new(Queue::new(config.queue_jobs_max, config.queue_bytes_max));
-        let counters = Arc::new(Counters::default());
+        let (counters, health) = (Arc::new(Counters::default()), Arc::new(Health::new(config.time.clone())));
         let (tail, kept) = (Arc::new(Tail::default()), Arc::new(Kept::default()));
         let progress = Arc::new(Progress::at(opened.redo.last()));
-        let (readers, reader_threads) = Readers::start(&path, config.readers)?;
+        let (readers, reader_threads) = Readers::start(&database, config.readers)?;
         let shared = Shared {
             limits: config.limits.clone(),
             time: config.time.clone(),
@@ -91,13 +101,15 @@ impl SqliteStore {
             tail: tail.clone(),
             kept: kept.clone(),
             queue: queue.clone(),
+            health: health.clone(),
         };
         let (tasks, to_do) = mpsc::channel();
         let (report, done) = mpsc::channel();
         let applier = Applier::new(opened.conn, shared)?;
         let applier = start("servo-apply", move || applier.run(&to_do, &report))?;
         let writer = Writer {
-            conn: open::open_reader(&path)?,
+            conn: open::open_reader(&database)?,
+            database: database.clone(),
             redo: opened.redo,
             queue: queue.clone(),
             limits: config.limits.clone(),
@@ -106,6 +118,7 @@ impl SqliteStore {
             counters: counters.clone(),
             tail: tail.clone(),
             progress: progress.clone(),
+            health: health.clone(),
             room: Room::new(config.data_dir, config.pages_max),
             group_commit: config.group_commit,
             tasks,
@@ -116,7 +129,7 @@ impl SqliteStore {
         };
         let thread = start("servo-write", move || writer.run())?;
         let inner = Inner {
-            path,
+            database,
             limits: config.limits,
             time: config.time,
             settings: opened.settings,
@@ -124,6 +137,7 @@ impl SqliteStore {
             queue,
             tail,
             kept,
+            health,
             progress,
             counters,
             writer: Mutex::new(Some(thread)),
@@ -176,8 +190,24 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.settle().await?;
-        self.inner.readers.read(work).await
+        self.read_settled(self.inner.progress.answered(), work).await
+    }
+
+    /// Reads once the database has a record. Where it has no room for it, what was answered is read from memory.
+    async fn read_settled<T, F>(&self, lsn: u64, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+    {
+        match self.settle_until(lsn).await {
+            Ok(()) => self.inner.readers.read(work).await,
+            Err(Error::Full { .. }) => {
+                let (job, answer) = job::look(work);
+                self.inner.queue.push(job)?;
+                answer.await.unwrap_or_else(|_| Err(unavailable("the read ended without an answer")))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads what was answered of one run until now, and nothing else.
@@ -186,8 +216,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.settle_until(self.inner.progress.last_of_run(run_id)).await?;
-        self.inner.readers.read(work).await
+        self.read_settled(self.inner.progress.last_of_run(run_id), work).await
     }
 
     /// Reads which run a request has started until now.
@@ -196,8 +225,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.settle_until(self.inner.progress.last_of_request(tenant, key)).await?;
-        self.inner.readers.read(work).await
+        self.read_settled(self.inner.progress.last_of_request(tenant, key), work).await
     }
 
     /// Reads open dispatches. Most are handed out with what makes them, and were never open for a reader: those are not waited
@@ -207,8 +235,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.settle_until(self.inner.progress.last_of_dispatches(epoch)).await?;
-        self.inner.readers.read(work).await
+        self.read_settled(self.inner.progress.last_of_dispatches(epoch), work).await
     }
 
     /// Reads tables that only direct jobs write, so that the database always has all of them.
@@ -233,7 +260,7 @@ impl SqliteStore {
         let inner = self.inner.clone();
         let thread = std::thread::Builder::new().name(format!("servo-{name}"));
         let started = thread.spawn(move || {
-            let result = open::open_reader(&inner.path).and_then(|conn| work(&conn));
+            let result = open::open_reader(&inner.database).and_then(|conn| work(&conn));
             drop(inner);
             let _ = reply.send(result);
         });
@@ -278,6 +305,6 @@ impl Drop for Inner {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.inner.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.inner.database.path()).finish_non_exhaustive()
     }
 }

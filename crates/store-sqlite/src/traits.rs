@@ -12,7 +12,7 @@ use servo_model::alert::{Alert, AlertCode};
 use servo_model::contract::Backlog;
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, TenantId, Timestamp};
-use servo_store::admin::StoreInfo;
+use servo_store::admin::{Condition, StoreInfo};
 use servo_store::dispatch::{DispatchHeads, DueTimers, QueueClaim, QueuedRun};
 use servo_store::log::{LogPage, RunPage, StoredRun, StoredSnapshot};
 use servo_store::relay::{CursorRow, DeadLetter, NewAlert, OutboxRow};
@@ -273,7 +273,7 @@ impl RelayStore for SqliteStore {
 #[async_trait]
 impl AdminStore for SqliteStore {
     async fn info(&self) -> Result<StoreInfo> {
-        let path = self.inner.path.clone();
+        let path = self.path().to_owned();
         let size_bytes = self.read_direct(move |_| Ok(size(&path))).await?;
         Ok(StoreInfo {
             kind: "sqlite",
@@ -283,6 +283,10 @@ impl AdminStore for SqliteStore {
             size_bytes,
             settings: self.inner.settings.clone(),
         })
+    }
+
+    fn condition(&self) -> Condition {
+        self.inner.health.condition()
     }
 
     async fn secret(&self) -> Result<[u8; 32]> {

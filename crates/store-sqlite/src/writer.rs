@@ -19,7 +19,6 @@ mod state;
 pub(crate) mod tx;
 pub(crate) mod view;
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
@@ -31,8 +30,10 @@ use servo_store::{Error, Result, TimeSource};
 
 use crate::ahead::change::Change;
 use crate::ahead::{Ahead, codec};
-use crate::error::{Reach, unavailable};
+use crate::error::{Reach, no_space, unavailable};
+use crate::health::Health;
 use crate::lock::Lock;
+use crate::own::Same;
 use crate::progress::Progress;
 use crate::redo::Redo;
 use crate::sabotage::Sabotage;
@@ -40,7 +41,7 @@ use crate::sql::admin;
 use crate::stats::Counters;
 use crate::tail::Tail;
 use applier::{Broken, Direct, Done, Task};
-use job::{Decide, Job, Nature, Write};
+use job::{Decide, Job, Look, Nature, Write};
 use queue::{Gather, Next, Pace, Queue};
 use room::Room;
 use state::State;
@@ -56,6 +57,7 @@ const ENOUGH: usize = 24;
 pub(crate) struct Writer {
     /// Reads the database as it is.
     pub(crate) conn: Connection,
+    pub(crate) database: Same,
     pub(crate) redo: Redo,
     pub(crate) queue: Arc<Queue>,
     pub(crate) limits: Limits,
@@ -64,6 +66,7 @@ pub(crate) struct Writer {
     pub(crate) counters: Arc<Counters>,
     pub(crate) tail: Arc<Tail>,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) health: Arc<Health>,
     pub(crate) room: Room,
     pub(crate) group_commit: bool,
     /// The applier: its tasks, what became of them, and its thread.
@@ -83,7 +86,8 @@ impl Writer {
         let is_short = self.room.is_short();
         // An unreadable flag only means that the leftovers are found at the next retention.
         let has_leftovers = admin::has_leftovers(&self.conn).unwrap_or(false);
-        let mut state = State { is_short, has_leftovers, ..State::default() };
+        let noted = self.redo.generation();
+        let mut state = State { is_short, has_leftovers, noted, ..State::default() };
         let (mut gather, mut pace) = (Gather::default(), Pace::default());
         let jobs_max = if self.group_commit { usize::MAX } else { 1 };
         loop {
@@ -117,12 +121,13 @@ impl Writer {
     /// Says how long the commit took.
     fn serve(&mut self, state: &mut State, jobs: Vec<Job>) -> Duration {
         self.counters.answered(jobs.len());
-        let (mut ahead, mut direct) = (Vec::with_capacity(jobs.len()), Vec::new());
+        let (mut ahead, mut direct, mut looks) = (Vec::with_capacity(jobs.len()), Vec::new(), Vec::new());
         for job in jobs {
             match job {
                 Job::Ahead(job) => ahead.push(job),
                 Job::Direct(job) => direct.push(job),
                 Job::Settle(lsn, waiter) => state.settlers.push((lsn, waiter)),
+                Job::Look(look) => looks.push(look),
             }
         }
         let mut took = Duration::ZERO;
@@ -131,6 +136,9 @@ impl Writer {
         }
         if !direct.is_empty() {
             self.run_direct(state, direct);
+        }
+        if !looks.is_empty() {
+            self.look(state, looks);
         }
         if let Some(stuck) = &state.stuck {
             let error = stuck.error.clone();
@@ -143,12 +151,12 @@ impl Writer {
     fn commit(&mut self, state: &mut State, mut jobs: Vec<Box<dyn Decide>>) -> Duration {
         crashpoint!("sqlite.append.before_begin");
         if let Some(stuck) = &state.stuck {
-            return refuse(jobs, &stuck.error.clone());
+            return self.refuse(jobs, &stuck.error);
         }
         if state.is_short
             && let Err(error) = self.catch_up(state)
         {
-            return refuse(jobs, &error);
+            return self.refuse(jobs, &error);
         }
         let mut changes = Vec::new();
         let refusals = self.decide(state, &mut jobs, &mut changes);
@@ -170,6 +178,7 @@ impl Writer {
         crashpoint!("sqlite.append.after_commit");
         let took = start.elapsed();
         self.counters.committed();
+        self.health.took();
         answer(jobs, refusals);
         took
     }
@@ -216,6 +225,10 @@ impl Writer {
                 self.progress.touch(&changes, lsn);
             }
             state.newer.lsn = lsn;
+            if self.redo.generation() != state.noted {
+                state.noted = self.redo.generation();
+                state.newer.redo = Some(state.noted);
+            }
             state.since.get_or_insert_with(Instant::now);
             changes.into_iter().for_each(|change| state.newer.absorb(change));
             self.progress.set_answered(lsn, is_opening.then_some(state.epoch));
@@ -234,12 +247,11 @@ impl Writer {
         };
         written.map_err(|error| {
             let detail = format!("the redo file: {error}");
-            // Only where it could not grow has nothing been written.
-            match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                    Broken { reach: Reach::Batch, error: Error::Full { detail } }
-                }
-                _ => Broken { reach: Reach::Store, error: unavailable(detail) },
+            // It says so only where the record is not there. A sync that finds the disk full is another error.
+            if no_space(&error) {
+                Broken { reach: Reach::Batch, error: Error::Full { detail } }
+            } else {
+                Broken { reach: Reach::Store, error: unavailable(detail) }
             }
         })
     }
@@ -257,12 +269,20 @@ impl Writer {
             }
             Reach::Job | Reach::Batch => broken.error.clone(),
         };
-        refuse(jobs, &error)
+        self.refuse(jobs, &error)
+    }
+
+    fn refuse(&self, jobs: Vec<Box<dyn Decide>>, error: &Error) -> Duration {
+        self.health.refused(error, jobs.len());
+        for job in jobs {
+            job.answer(Some(error.clone()));
+        }
+        Duration::ZERO
     }
 
     fn stop(&self, state: &mut State, error: &Error) {
         let detail = error.to_string();
-        tracing::error!(%detail, "the disk reported an error; the store takes no more writes");
+        self.health.stop(error);
         let reason =
             unavailable(format!("writing has stopped after an error of the disk, open the store again: {detail}"));
         state.stop = Some(reason.clone());
@@ -274,6 +294,7 @@ impl Writer {
     /// Jobs that work in the database need all that is ahead of it to be there.
     fn run_direct(&mut self, state: &mut State, jobs: Vec<Box<dyn Write>>) {
         if let Err(error) = self.catch_up(state) {
+            self.health.refused(&error, jobs.len());
             jobs.into_iter().for_each(|job| job.answer(Some(error.clone())));
             return;
         }
@@ -293,6 +314,21 @@ impl Writer {
         }
     }
 
+    /// Reads all that was answered. What the database has no room for is put there for as long as that takes, and taken back.
+    fn look(&mut self, state: &mut State, looks: Vec<Look>) {
+        let unseen = match self.flush(state) {
+            Ok(()) => Vec::new(),
+            Err(Error::Full { .. }) if !state.is_stopped() => state.unseen(),
+            Err(error) => return looks.into_iter().for_each(|look| look(Err(error.clone()))),
+        };
+        // Dropping one tells its reader that there is no answer.
+        let _ = self.tasks.send(Task::Look { unseen, looks });
+        match self.done.recv() {
+            Ok(Done::Looked) => {}
+            Ok(_) | Err(_) => self.lose_applier(state),
+        }
+    }
+
     /// Removes some events of runs that were deleted, while nobody waits.
     fn purge_leftovers(&mut self, state: &mut State) {
         let (job, mut purged) = job::direct(Nature::SMALL, admin::purge_some);
@@ -302,7 +338,9 @@ impl Writer {
             Ok(Ok(has_more)) => has_more,
             Ok(Err(error)) => {
                 // No point in trying again at once; the next deletion, retention or start does.
-                tracing::warn!(%error, "the events of a deleted run could not be removed");
+                if !matches!(error, Error::Full { .. }) {
+                    tracing::warn!(%error, "the events of a deleted run could not be removed");
+                }
                 false
             }
             Err(_) => false,
@@ -310,13 +348,13 @@ impl Writer {
     }
 
     fn finish(mut self, state: &mut State) -> Result<()> {
-        // Once more, if it was refused before.
-        if state.stuck.take().is_some() && !state.is_stopped() {
+        // Once more, if it was refused before. Nobody does it after an error of the disk, and nobody waits for it.
+        if !state.is_stopped() && state.stuck.take().is_some() {
             self.send_older(state);
         }
         let is_caught_up = self.flush(state).is_ok();
-        // After an error of the disk the redo file may hold more than was answered.
-        let is_done_with = is_caught_up && !state.is_stopped();
+        // After an error of the disk the redo file may hold more than was answered; and in a folder's place may stand another.
+        let is_done_with = is_caught_up && !state.is_stopped() && self.database.check().is_ok();
         state.fail_settlers(&Error::Closed);
         for reader in self.readers {
             // A reader that panicked has told its caller already.
@@ -326,7 +364,7 @@ impl Writer {
         if let Err((_, error)) = self.conn.close() {
             tracing::warn!(%error, "close");
         }
-        let _ = self.tasks.send(Task::Finish);
+        let _ = self.tasks.send(Task::Finish { is_done_with });
         if let Ok(Done::Finished { result: finished, is_whole }) = self.done.recv() {
             result = finished;
             if is_whole
@@ -344,13 +382,6 @@ impl Writer {
 
 fn gone() -> Error {
     unavailable("the thread that writes the database has ended")
-}
-
-fn refuse(jobs: Vec<Box<dyn Decide>>, error: &Error) -> Duration {
-    for job in jobs {
-        job.answer(Some(error.clone()));
-    }
-    Duration::ZERO
 }
 
 fn answer(jobs: Vec<Box<dyn Decide>>, refusals: Vec<Option<Error>>) {

@@ -34,9 +34,27 @@ pub struct Integrity {
     pub without_checksum: u64,
 }
 
+/// How a store stands, from what its last writes met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Condition {
+    #[default]
+    Good,
+    /// There is no room for writes. They are refused with [`Error::Full`] until there is; reads are answered.
+    Full { detail: String, since: Timestamp },
+    /// The disk reported an error. Nothing more is written until the store is opened again: a second try could report
+    /// success for what the first one lost.
+    Stopped { detail: String, since: Timestamp },
+}
+
 #[async_trait]
 pub trait AdminStore: Send + Sync {
     async fn info(&self) -> Result<StoreInfo>;
+
+    /// From memory: the answer needs neither the disk nor the database, and waits for nothing. A store that has no such
+    /// states of its own is always good.
+    fn condition(&self) -> Condition {
+        Condition::Good
+    }
 
     /// A key made when the store was made, for signing what leaves the server and comes back (paging cursors).
     async fn secret(&self) -> Result<[u8; 32]>;

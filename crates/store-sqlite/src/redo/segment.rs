@@ -91,6 +91,11 @@ impl Segment {
         self.last
     }
 
+    /// The number of the first record of its current use, which may not have been written.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.header.map(|header| header.first)
+    }
+
     pub(super) fn record_bytes(&self) -> u64 {
         self.end - RECORDS_AT
     }
@@ -114,6 +119,29 @@ impl Segment {
             None => Ok(()),
             Some(lsn) => Err(self.damaged(&format!("the redo file lacks record {next}, and has record {lsn}"))),
         }
+    }
+
+    /// How many bytes stand behind the last record and are no whole one, as far as can be told: a record that was cut or has
+    /// changed, or anything in the rest of the last block, which is zeros behind a record that was written to its end.
+    pub(super) fn torn(&self) -> Result<Option<u64>> {
+        let Some(FileHeader { generation, first }) = self.header else { return Ok(None) };
+        let next = if self.last == 0 { first } else { self.last + 1 };
+        let look = || -> io::Result<Option<u64>> {
+            let room = self.length.saturating_sub(self.end);
+            let mut head = [0; RECORD_HEADER_BYTES];
+            if room >= head.len() as u64 {
+                self.file.read_exact_at(&mut head, self.end)?;
+                let header = RecordHeader::decode(&head);
+                if let Some(header) = header.filter(|header| header.generation == generation && header.lsn == next) {
+                    return Ok(Some(header.size().min(room)));
+                }
+            }
+            let rest = (self.end.next_multiple_of(BLOCK as u64) - self.end).min(room);
+            let mut rest = vec![0; rest as usize];
+            self.file.read_exact_at(&mut rest, self.end)?;
+            Ok(rest.iter().rposition(|byte| *byte != 0).map(|at| at as u64 + 1))
+        };
+        look().map_err(|error| unreadable(&self.path, &error))
     }
 
     /// A header is durable before the first record behind it is written. So a file that has no header, and records that are
@@ -141,7 +169,7 @@ impl Segment {
     /// Begins a new use of the file, with room for the first record. The records in it are no more.
     pub(super) fn start(&mut self, header: FileHeader, first_bytes: u64) -> std::result::Result<(), Failure> {
         self.grow(RECORDS_AT + first_bytes)?;
-        self.file.write_all_at(&header.encode(), 0)?;
+        self.file.write_all_at(&header.encode(), 0).map_err(unwritten)?;
         // Of its own, and not with the first record: see `check_header`.
         self.sync()?;
         crashpoint!("sqlite.redo.switched");
@@ -153,7 +181,7 @@ impl Segment {
     pub(super) fn append(&mut self, lsn: u64, record: &[u8]) -> std::result::Result<(), Failure> {
         let end = self.end + record.len() as u64;
         self.grow(end.next_multiple_of(BLOCK as u64))?;
-        self.write(record)?;
+        self.write(record).map_err(unwritten)?;
         self.sync()?;
         (self.last, self.last_at, self.end) = (lsn, self.end, end);
         Ok(())
@@ -166,6 +194,10 @@ impl Segment {
                 Outcome::Impossible => self.direct = None,
             }
         }
+        // Zeros up to the next block, as behind a record that is written past the cache: see `torn`.
+        let end = self.end + record.len() as u64;
+        let rest = vec![0; (end.next_multiple_of(BLOCK as u64) - end) as usize];
+        self.file.write_all_at(&rest, end)?;
         self.file.write_all_at(record, self.end)
     }
 
@@ -178,10 +210,7 @@ impl Segment {
             let zeros = vec![0; GROW_MIN as usize];
             while self.length < target {
                 let piece = &zeros[..(target - self.length).min(GROW_MIN) as usize];
-                self.file.write_all_at(piece, self.length).map_err(|error| match error.raw_os_error() {
-                    Some(code) if no_space(code) => Failure::Refused(error),
-                    _ => Failure::Broken(error),
-                })?;
+                self.file.write_all_at(piece, self.length).map_err(unwritten)?;
                 self.length += piece.len() as u64;
             }
         }
@@ -238,6 +267,12 @@ impl Segment {
     fn damaged(&self, what: &str) -> Error {
         corrupt(format!("{}: {what}", self.path.display()))
     }
+}
+
+/// A disk may have no room also for what is written over (one that copies on writing, or that promised more than it has).
+/// Then a part of the bytes is missing, so that they are no record, and the next record takes their place.
+fn unwritten(error: io::Error) -> Failure {
+    if no_space(&error) { Failure::Refused(error) } else { Failure::Broken(error) }
 }
 
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {

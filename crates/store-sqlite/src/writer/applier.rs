@@ -1,8 +1,10 @@
 //! The thread that writes the database. The writer hands it what is ahead of the database, and jobs that work in the
 //! database itself; it does one thing after the other, and copies SQLite's own log into the file in between.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -11,11 +13,12 @@ use servo_store::{Error, Result, TimeSource};
 
 use super::checkpoint::{self, Checkpoints};
 use super::counts::Counts;
-use super::job::Write;
+use super::job::{Look, Write};
 use super::queue::Queue;
 use super::tx::Tx;
 use crate::ahead::Ahead;
 use crate::error::{Fault, Reach, corrupt, judge, os_error, unavailable};
+use crate::health::Health;
 use crate::kept::Kept;
 use crate::open::BUSY_TIMEOUT;
 use crate::sabotage::Sabotage;
@@ -23,12 +26,17 @@ use crate::stats::Counters;
 use crate::tail::Tail;
 use crate::{apply, open};
 
+/// A log that the file had no room for is copied again after this.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 pub(crate) struct Applier {
     conn: Connection,
     shared: Shared,
     /// What commits are now.
     is_durable: bool,
     checkpoints: Checkpoints,
+    /// The file has no room for the log; when it had none the last time.
+    no_room_at: Option<Instant>,
     is_stopped: bool,
 }
 
@@ -37,8 +45,10 @@ pub(crate) enum Task {
     Apply { ahead: Arc<Ahead>, is_durable: bool },
     /// All in one transaction, durable when they are answered.
     Direct(Vec<Box<dyn Write>>),
-    /// The file is closed.
-    Finish,
+    /// Reads of the database as it will be with all of this.
+    Look { unseen: Vec<Arc<Ahead>>, looks: Vec<Look> },
+    /// The file is closed. `is_done_with`: the redo file goes after this.
+    Finish { is_done_with: bool },
 }
 
 /// Why a transaction was given up.
@@ -52,6 +62,7 @@ pub(crate) struct Broken {
 pub(crate) enum Done {
     Applied(std::result::Result<(), Broken>),
     Direct(Direct),
+    Looked,
     /// `is_whole`: the file alone is the store now.
     Finished {
         result: Result<()>,
@@ -79,13 +90,14 @@ pub(crate) struct Shared {
     pub(crate) tail: Arc<Tail>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) health: Arc<Health>,
 }
 
 impl Applier {
     /// With a connection as `open` leaves it.
     pub(crate) fn new(conn: Connection, shared: Shared) -> Result<Self> {
         let checkpoints = Checkpoints::of(&conn).map_err(|error| judge(&error, os_error(&conn)).1)?;
-        Ok(Self { conn, shared, is_durable: true, checkpoints, is_stopped: false })
+        Ok(Self { conn, shared, is_durable: true, checkpoints, no_room_at: None, is_stopped: false })
     }
 
     /// Runs until it is told to finish, or nobody is there to tell it.
@@ -99,8 +111,12 @@ impl Applier {
                     answer
                 }
                 Task::Direct(jobs) => Done::Direct(self.direct(jobs)),
-                Task::Finish => {
-                    let _ = done.send(self.finish());
+                Task::Look { unseen, looks } => {
+                    self.look(&unseen, looks);
+                    Done::Looked
+                }
+                Task::Finish { is_done_with } => {
+                    let _ = done.send(self.finish(is_done_with));
                     return;
                 }
             };
@@ -110,6 +126,9 @@ impl Applier {
                 return;
             }
             self.checkpoint();
+            if self.is_stopped {
+                self.shared.queue.nudge();
+            }
             // By now the writer has let go of it. Freeing thousands of rows is for this thread, not for the one that answers.
             drop(applied);
         }
@@ -128,7 +147,7 @@ impl Applier {
                 Fault::Sql(error) => self.broken(&error),
             };
             self.roll_back();
-            self.stop_if(broken.reach);
+            self.stop_if(&broken);
             return Err(broken);
         }
         crashpoint!("sqlite.apply.after_commit");
@@ -179,6 +198,7 @@ impl Applier {
         }
         crashpoint!("sqlite.direct.after_commit");
         self.shared.counters.committed();
+        self.shared.health.took();
         if breaks_log {
             self.shared.tail.clear();
         }
@@ -247,7 +267,7 @@ impl Applier {
     /// Nobody in the group has written anything, or (after a failed commit) nobody can say.
     fn give_up(&mut self, mut direct: Direct, jobs: Vec<Box<dyn Write>>, broken: &Broken, in_commit: bool) -> Direct {
         self.roll_back();
-        self.stop_if(broken.reach);
+        self.stop_if(broken);
         let error = match (&broken.error, broken.reach) {
             (error, Reach::Store) => {
                 let detail = error.to_string();
@@ -257,43 +277,75 @@ impl Applier {
             (Error::Corrupt { detail }, _) => corrupt(format!("the transaction was given up: {detail}")),
             (error, _) => error.clone(),
         };
+        self.shared.health.refused(&error, jobs.len());
         for job in jobs {
             job.answer(Some(error.clone()));
         }
         direct
     }
 
+    /// Nothing of this comes to the disk: the transaction is kept in memory, and taken back.
+    fn look(&self, unseen: &[Arc<Ahead>], looks: Vec<Look>) {
+        let begun = self.begin_look(unseen).map_err(|fault| fault.into_error(&self.conn));
+        for look in looks {
+            let conn = begun.clone().map(|()| &self.conn);
+            // A panic is a bug of the read's; its caller is told by what it drops.
+            let _ = catch_unwind(AssertUnwindSafe(|| look(conn)));
+        }
+        self.roll_back();
+        if let Err(error) = self.conn.pragma_update(None, "cache_spill", true) {
+            tracing::warn!(%error, "the cache keeps all pages that change");
+        }
+    }
+
+    fn begin_look(&self, unseen: &[Arc<Ahead>]) -> std::result::Result<(), Fault> {
+        self.conn.pragma_update(None, "cache_spill", false)?;
+        self.execute("BEGIN IMMEDIATE")?;
+        for ahead in unseen {
+            apply::apply(&self.conn, ahead, &self.shared.limits, self.shared.sabotage)?;
+        }
+        Ok(())
+    }
+
     /// After an error of the disk SQLite's log stays as it is for whoever opens the store next: copying it now could make
     /// a commit look durable that the disk has lost.
-    fn stop_if(&mut self, reach: Reach) {
-        if reach == Reach::Store {
+    fn stop_if(&mut self, Broken { reach, error }: &Broken) {
+        if *reach == Reach::Store {
             self.is_stopped = true;
+            self.shared.health.stop(error);
             let _ = self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
 
     fn checkpoint(&mut self) {
-        if self.is_stopped {
+        if self.is_stopped || self.no_room_at.is_some_and(|at| at.elapsed() < AGAIN_AFTER) {
             return;
         }
+        self.no_room_at = None;
         match self.checkpoints.run_if_due(&self.conn, self.shared.queue.len() == 0, BUSY_TIMEOUT) {
             Ok(true) => self.shared.counters.checkpointed(),
             Ok(false) => {}
             Err(error) => {
                 let broken = self.broken(&error);
-                self.stop_if(broken.reach);
+                self.stop_if(&broken);
                 // Nothing is lost: the log has it, and the next time may find room.
-                tracing::warn!(error = %broken.error, "the log could not be copied into the file");
+                if matches!(broken.error, Error::Full { .. }) {
+                    self.no_room_at = Some(Instant::now());
+                    self.shared.health.refused(&broken.error, 0);
+                } else {
+                    tracing::warn!(error = %broken.error, "the log could not be copied into the file");
+                }
             }
         }
     }
 
-    fn finish(self) -> Done {
+    fn finish(mut self, is_done_with: bool) -> Done {
         let (mut result, mut is_whole) = (Ok(()), false);
         if !self.is_stopped {
+            let closed = !is_done_with || self.note_closed();
             crashpoint!("sqlite.close.before_checkpoint");
             match checkpoint::truncate(&self.conn) {
-                Ok(is_empty) => is_whole = is_empty,
+                Ok(is_empty) => is_whole = is_empty && closed,
                 Err(error) => {
                     let (reach, error) = judge(&error, os_error(&self.conn));
                     tracing::warn!(%error, "the log could not be copied into the file; the next start will do it");
@@ -307,6 +359,15 @@ impl Applier {
             (result, is_whole) = (result.and(Err(judge(&error, 0).1)), false);
         }
         Done::Finished { result, is_whole }
+    }
+
+    /// Before the redo file goes, and on the disk: without it, the next start would miss the file. False if it stays.
+    fn note_closed(&mut self) -> bool {
+        let noted = self.set_durable(true).and_then(|()| apply::note_closed(&self.conn));
+        if let Err(error) = &noted {
+            tracing::warn!(%error, "the redo file stays: the database could not note that it is not needed any more");
+        }
+        noted.is_ok()
     }
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {

@@ -9,7 +9,7 @@ use servo_model::TenantId;
 use servo_model::contract::DispatchState;
 use servo_model::invocation::InvocationStatus;
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     dispatches: [i64; DispatchState::ALL.len()],
     /// By tenant and entrypoint.

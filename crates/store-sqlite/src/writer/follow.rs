@@ -16,7 +16,7 @@ use crate::error::{Reach, unavailable};
 const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What the database refused is offered again after a while: space may come back.
-const AGAIN_AFTER: Duration = Duration::from_millis(200);
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What is ahead of the database, and why it was not taken.
 #[derive(Debug)]
@@ -34,6 +34,10 @@ impl Stuck {
 impl Writer {
     /// Learns what the applier has done, and hands it what is due.
     pub(super) fn look_after_applier(&mut self, state: &mut State) {
+        if self.health.is_stopped() && !state.is_stopped() {
+            // It was the applier that met it, between two tasks.
+            self.stop(state, &unavailable("the database cannot be written"));
+        }
         if state.stuck.as_ref().is_some_and(|stuck| stuck.again_in().is_zero()) && !state.is_stopped() {
             state.stuck = None;
             self.send_older(state);
@@ -58,6 +62,11 @@ impl Writer {
     }
 
     fn hand_over(&mut self, state: &mut State) {
+        if let Err(error) = self.database.check() {
+            // What would be acknowledged from now on would not be where it is looked for.
+            state.get_stuck(error.clone());
+            return self.stop(state, &error);
+        }
         let newer = Arc::new(std::mem::take(&mut state.newer));
         state.since = None;
         let is_durable = self.redo.unreleased_bytes() >= UNSYNCED_BYTES;
@@ -81,17 +90,21 @@ impl Writer {
                     self.redo.release(older.lsn);
                 }
                 state.is_short = self.room.is_short();
+                self.health.took();
             }
             Done::Applied(Err(Broken { reach, error })) => {
                 // It stays ahead of the database and is in the redo file.
-                tracing::error!(%error, "the database does not take what was answered");
+                self.health.refused(&error, 0);
+                if !matches!(error, Error::Full { .. }) {
+                    tracing::error!(%error, "the database does not take what was answered");
+                }
                 state.older = Some((older, is_durable));
                 state.get_stuck(error.clone());
                 if reach != Reach::Batch {
                     self.stop(state, &error);
                 }
             }
-            Done::Direct(_) | Done::Finished { .. } => self.lose_applier(state),
+            Done::Direct(_) | Done::Looked | Done::Finished { .. } => self.lose_applier(state),
         }
     }
 

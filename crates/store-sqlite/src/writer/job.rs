@@ -1,5 +1,6 @@
 //! One logical transaction on its way through the writer: the work, what came out, and who waits for it.
 
+use rusqlite::Connection;
 use servo_store::{Error, Result};
 use tokio::sync::oneshot;
 
@@ -31,7 +32,12 @@ pub(crate) enum Job {
     Direct(Box<dyn Write>),
     /// Asks for the database to have a record, and all before it.
     Settle(u64, oneshot::Sender<Result<()>>),
+    /// A read of all that was answered, also where the database has no room for it.
+    Look(Look),
 }
+
+/// A read, or why there is nothing to read from.
+pub(crate) type Look = Box<dyn FnOnce(Result<&Connection>) + Send>;
 
 pub(crate) trait Decide: Send {
     fn bytes(&self) -> usize;
@@ -58,7 +64,7 @@ impl Job {
         match self {
             Job::Ahead(job) => job.bytes(),
             Job::Direct(job) => job.nature().bytes,
-            Job::Settle(..) => 0,
+            Job::Settle(..) | Job::Look(_) => 0,
         }
     }
 
@@ -70,6 +76,7 @@ impl Job {
             Job::Settle(_, waiter) => {
                 let _ = waiter.send(Err(error));
             }
+            Job::Look(look) => look(Err(error)),
         }
     }
 }
@@ -120,6 +127,20 @@ where
 {
     let (call, answer) = Call::new(nature, Writing(work));
     (call, answer)
+}
+
+/// A read for the thread that writes the database, and where its answer will come.
+pub(crate) fn look<T, F>(work: F) -> (Job, oneshot::Receiver<Result<T>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let look: Look = Box::new(move |conn| {
+        let found = conn.and_then(|conn| work(conn).map_err(|fault| fault.into_error(conn)));
+        let _ = reply.send(found);
+    });
+    (Job::Look(look), answer)
 }
 
 struct Deciding<F>(F);

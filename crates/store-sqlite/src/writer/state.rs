@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) stuck: Option<Stuck>,
     /// The newest under which a dispatch was handed out, as far as is known.
     pub(super) epoch: u64,
+    /// The redo file's use that the database has noted, or is about to.
+    pub(super) noted: u64,
     pub(super) body: Vec<u8>,
 }
 
@@ -53,6 +55,14 @@ impl State {
         let is_other = row.epoch != self.epoch;
         self.epoch = self.epoch.max(row.epoch);
         is_pending || is_adopted || is_other
+    }
+
+    /// What was answered and the database has no room for.
+    pub(super) fn unseen(&self) -> Vec<Arc<Ahead>> {
+        let older = self.older.as_ref().map(|(older, _)| older.clone());
+        // Nothing is added to it until the database takes the older one.
+        let newer = (!self.newer.is_empty()).then(|| Arc::new(self.newer.clone()));
+        older.into_iter().chain(newer).collect()
     }
 
     pub(super) fn is_stopped(&self) -> bool {

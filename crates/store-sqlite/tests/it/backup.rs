@@ -203,3 +203,32 @@ fn only_a_whole_backup_is_restored() {
         .unwrap();
     assert!(matches!(refused(&newer.path().join(DATABASE_FILE)), Error::TooNew { .. }));
 }
+
+/// What a killed backup leaves goes with the next one or the next start, and what a running one writes does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_an_interrupted_backup_left_is_removed() {
+    let dir = folder();
+    let (data, aside) = (dir.path().join("data"), dir.path().join("aside"));
+    fs::create_dir_all(&data).unwrap();
+    fs::create_dir_all(&aside).unwrap();
+    let leave = |folder: &Path| {
+        for name in [".servo-old.partial", ".servo-old.partial-journal", ".servo-used.partial", ".servo-other"] {
+            fs::write(folder.join(name), "left").unwrap();
+        }
+        let used = fs::File::open(folder.join(".servo-used.partial")).unwrap();
+        used.lock().unwrap();
+        used
+    };
+    let check = |folder: &Path| {
+        let has = |name: &str| folder.join(name).exists();
+        assert!(!has(".servo-old.partial") && !has(".servo-old.partial-journal"), "{}", folder.display());
+        assert!(has(".servo-used.partial") && has(".servo-other"), "{}", folder.display());
+    };
+    let _used = [leave(&data), leave(&aside)];
+    let store = open(&data);
+    check(&data);
+    start(&store);
+    wait(store.backup(&aside.join("copy"))).unwrap();
+    check(&aside);
+}

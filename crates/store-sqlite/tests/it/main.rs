@@ -6,6 +6,7 @@ mod backup;
 mod checksums;
 mod conformance;
 mod crash;
+mod disk;
 mod full;
 mod group;
 mod guards;

@@ -237,3 +237,33 @@ fn no_file_of_the_store_is_opened_through_a_link() {
         }
     }
 }
+
+/// What is acknowledged must be where the next start looks for it.
+#[test]
+fn a_folder_that_is_moved_or_replaced_stops_the_store() {
+    let moved = |data: &Path, aside: &Path| fs::rename(data, aside).unwrap();
+    let replaced = |data: &Path, aside: &Path| {
+        fs::create_dir(aside).unwrap();
+        fs::rename(data.join(DATABASE_FILE), aside.join(DATABASE_FILE)).unwrap();
+        fs::write(data.join(DATABASE_FILE), "").unwrap();
+    };
+    let ways: [&dyn Fn(&Path, &Path); 2] = [&moved, &replaced];
+    for harm in ways {
+        let dir = folder();
+        let (data, aside) = (dir.path().join("data"), dir.path().join("aside"));
+        let store = open(&data);
+        let (run, tenant) = start(&store);
+        assert_eq!(events(&store, &run).len(), 1);
+        harm(&data, &aside);
+        let mut watch = store.watch();
+        let stopped = wait(async {
+            loop {
+                if let Err(error) = store.append(many(&run, &tenant, 1)).await {
+                    watch.wait_for(|now| matches!(now, servo_store::admin::Condition::Stopped { .. })).await.unwrap();
+                    return error;
+                }
+            }
+        });
+        assert!(stopped.to_string().contains("moved or replaced"), "{stopped}");
+    }
+}

@@ -231,6 +231,10 @@ macro_rules! wrap_store {
                 self.around("info", self.inner().info()).await
             }
 
+            fn condition(&self) -> $crate::admin::Condition {
+                self.inner().condition()
+            }
+
             async fn secret(&self) -> $crate::Result<[u8; 32]> {
                 self.around("secret", self.inner().secret()).await
             }

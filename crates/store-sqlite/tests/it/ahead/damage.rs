@@ -5,7 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use servo_store::{AdminStore, Error, LogStore};
+use servo_model::alert::AlertCode;
+use servo_store::testkit::fixtures;
+use servo_store::{AdminStore, Error, LogStore, RelayStore, Scope};
 use servo_store_sqlite::{CRASH_POINTS, REDO_FILES, SqliteStore};
 
 use crate::support::{config, events, folder, names, one_more, open, start, wait};
@@ -102,13 +104,105 @@ fn a_cut_last_record_is_lost_and_nothing_else() {
     }
 }
 
+/// What the store's alert says of its redo file.
+fn alerts(store: &SqliteStore) -> Vec<String> {
+    let found = wait(store.alerts(&Scope::System, 10)).unwrap();
+    found.into_iter().filter(|alert| alert.code == AlertCode::RedoIncomplete).map(|alert| alert.message).collect()
+}
+
 #[test]
-fn a_garbled_last_record_is_as_good_as_a_cut_one() {
-    let dir = died();
-    let (path, records) = records(dir.path());
-    let (start, end) = records[ANSWERED];
-    garble(&path, start.midpoint(end));
-    assert_eq!(events(&open(dir.path()), &names().0).len(), ANSWERED);
+fn a_garbled_last_record_is_as_good_as_a_cut_one_and_is_told() {
+    let whole = died();
+    assert_eq!(alerts(&open(whole.path())), Vec::<String>::new(), "nothing is wrong with a killed process");
+    // In its body, in each part of its header, and at its end.
+    for at in [0, 5, 9, 17, 25, 40, 500] {
+        let dir = died();
+        let (path, records) = records(dir.path());
+        let (start, end) = records[ANSWERED];
+        garble(&path, start + at);
+        let store = open(dir.path());
+        assert_eq!(events(&store, &names().0).len(), ANSWERED);
+        let told = alerts(&store);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert_eq!(told.len(), 1, "{at}: {told:?}");
+        assert!(told[0].contains(name) && told[0].contains(&format!("behind record {ANSWERED} ")), "{at}: {told:?}");
+        if at >= 40 {
+            assert!(told[0].contains(&format!("{} bytes", end - start)), "{told:?}");
+        }
+        wait(store.close()).unwrap();
+    }
+}
+
+/// The run may be lost, or not.
+fn start_again(store: &SqliteStore) {
+    let run = fixtures::run_id("after");
+    wait(store.append(fixtures::start_append(&run, &names().1))).unwrap();
+}
+
+fn refusal(dir: &Path) -> String {
+    match SqliteStore::open(config(dir)) {
+        Err(Error::Corrupt { detail }) => detail,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Opens it all the same, as `servo store accept-loss` does.
+fn accept(dir: &Path) -> SqliteStore {
+    let mut config = config(dir);
+    config.accept_loss = true;
+    SqliteStore::open(config).unwrap()
+}
+
+#[test]
+fn a_redo_file_that_is_missing_after_a_crash_is_missed() {
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    let empty = |path: &Path| fs::write(path, "").unwrap();
+    let replace = |path: &Path| fs::write(path, vec![0; 1024 * 1024]).unwrap();
+    let ways: [(&str, &dyn Fn(&Path)); 3] = [("remove", &remove), ("empty", &empty), ("replace", &replace)];
+    for (how, harm) in ways {
+        for both in [false, true] {
+            let dir = died();
+            let (path, _) = records(dir.path());
+            harm(&path);
+            if both {
+                REDO_FILES
+                    .map(|name| dir.path().join(name))
+                    .iter()
+                    .filter(|other| **other != path)
+                    .for_each(|path| harm(path));
+            }
+            let before = REDO_FILES.map(|name| dir.path().join(name).exists());
+            for _ in 0..2 {
+                let detail = refusal(dir.path());
+                assert!(detail.contains("servo store accept-loss --data-dir"), "{how}: {detail}");
+                assert_eq!(before, REDO_FILES.map(|name| dir.path().join(name).exists()), "{how}: nothing is made");
+            }
+            let store = accept(dir.path());
+            assert_eq!(alerts(&store).len(), 1, "{how}: one alert, however much is missing");
+            wait(store.close()).unwrap();
+            let store = open(dir.path());
+            start_again(&store);
+            assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_store_that_was_closed_and_a_backup_need_no_redo_file() {
+    let dir = folder();
+    let store = open(dir.path());
+    start(&store);
+    let copy = dir.path().join("copy");
+    wait(store.backup(&copy)).unwrap();
+    wait(store.close()).unwrap();
+    assert_eq!(REDO_FILES.map(|name| dir.path().join(name).exists()), [false; 2]);
+    assert_eq!(events(&open(dir.path()), &names().0).len(), 1);
+    let (restored, copied) = (folder(), folder());
+    servo_store_sqlite::restore(&copy, restored.path()).unwrap();
+    fs::copy(&copy, copied.path().join(servo_store_sqlite::DATABASE_FILE)).unwrap();
+    for dir in [restored, copied] {
+        assert_eq!(events(&open(dir.path()), &names().0).len(), 1);
+    }
 }
 
 #[test]
