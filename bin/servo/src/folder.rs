@@ -51,12 +51,15 @@ pub(crate) async fn store(data_dir: &Path, action: StoreAction, out: &Out) -> Re
     if let StoreAction::Restore(args) = action {
         return restore(data_dir, &args, out).await;
     }
-    let store = stores::existing(data_dir, None)?;
+    let store = match action {
+        StoreAction::AcceptLoss => stores::accepting_loss(data_dir)?,
+        _ => stores::existing(data_dir, None)?,
+    };
     let refused = |error| stores::refused(&data_dir.display().to_string(), error);
     let mut code = exit::OK;
     match action {
         StoreAction::Restore(_) => {}
-        StoreAction::Info => {
+        StoreAction::Info | StoreAction::AcceptLoss => {
             let info = store.info().await.map_err(refused)?;
             out.print(&StoreInfo {
                 kind: info.kind.to_owned(),

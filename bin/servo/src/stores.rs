@@ -57,13 +57,26 @@ pub(crate) fn sqlite(path: &Path, limits: &Limits, time: TimeSource) -> Result<S
     SqliteStore::open(config).map_err(|error| refused(&path.display().to_string(), error))
 }
 
+/// A store that crashed, without what its redo files lack.
+pub(crate) fn accepting_loss(path: &Path) -> Result<SqliteStore, Failure> {
+    check_existing(path)?;
+    let mut config = servo_store_sqlite::Config::new(path, system_time());
+    config.accept_loss = true;
+    SqliteStore::open(config).map_err(|error| refused(&path.display().to_string(), error))
+}
+
 /// A folder that must hold a store already: looking must not make one.
 pub(crate) fn existing(path: &Path, at: Option<Timestamp>) -> Result<SqliteStore, Failure> {
-    if !path.join(servo_store_sqlite::DATABASE_FILE).exists() {
-        let what = format!("{} holds no store", path.display());
-        return Err(Failure::new(exit::NOT_FOUND, what).hint("name the data folder of a server, such as ./.servo"));
-    }
+    check_existing(path)?;
     made(path, at)
+}
+
+fn check_existing(path: &Path) -> Result<(), Failure> {
+    if path.join(servo_store_sqlite::DATABASE_FILE).exists() {
+        return Ok(());
+    }
+    let what = format!("{} holds no store", path.display());
+    Err(Failure::new(exit::NOT_FOUND, what).hint("name the data folder of a server, such as ./.servo"))
 }
 
 /// A store, made if need be, at the clock's time or another.

@@ -59,6 +59,8 @@ pub enum StoreAction {
     Restore(RestoreArgs),
     /// Prints [`VerifyReport`](servo_wire::v1::VerifyReport); exit code 1 if it is not clean.
     Verify,
+    /// Prints [`StoreInfo`](servo_wire::v1::StoreInfo).
+    AcceptLoss,
     /// Prints [`Retired`](servo_wire::v1::Retired).
     Retention { older_than: Option<Duration> },
 }

@@ -146,6 +146,7 @@ async fn store(global: &Global, args: StoreArgs) -> Result<Next, Failure> {
         StoreCommand::Backup(args) => StoreAction::Backup(args),
         StoreCommand::Restore(args) => StoreAction::Restore(args),
         StoreCommand::Verify => StoreAction::Verify,
+        StoreCommand::AcceptLoss => StoreAction::AcceptLoss,
         StoreCommand::Retention(args) => StoreAction::Retention { older_than: args.older_than },
     };
     match args.data_dir {

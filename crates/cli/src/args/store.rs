@@ -37,6 +37,14 @@ pub enum StoreCommand {
         before_help = "Examples:\n  servo store retention\n  servo store retention --data-dir ./.servo --older-than 30d"
     )]
     Retention(RetentionArgs),
+    /// Open a store that crashed and lacks something of its redo files, without what is missing
+    #[command(
+        name = "accept-loss",
+        before_help = "Example:\n  servo store accept-loss --data-dir ./.servo",
+        long_about = "Open a store that crashed and lacks something of its redo files, without what is missing: what was acknowledged \
+                      last may be gone. Keep a copy of the folder first. The server starts again after this"
+    )]
+    AcceptLoss,
 }
 
 #[derive(Debug, Clone, Args)]

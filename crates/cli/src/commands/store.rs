@@ -25,6 +25,10 @@ pub(crate) async fn run(session: &Session, action: StoreAction) -> Result<u8, Fa
                 return Err(Failure::usage("a running server cannot take a backup back")
                     .hint("stop it, then name its data folder with --data-dir"));
             }
+            StoreAction::AcceptLoss => {
+                return Err(Failure::usage("a running server has all that it needs")
+                    .hint("for a store that does not open, name its data folder with --data-dir"));
+            }
             StoreAction::Verify => {
                 let report = client.verify_store().await?;
                 out.data(&*report, report.raw())?;

@@ -140,6 +140,7 @@ servo store backup
 servo store restore
 servo store verify
 servo store retention
+servo store accept-loss
 servo keys
 servo keys create
 servo keys generate

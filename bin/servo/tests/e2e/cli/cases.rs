@@ -146,6 +146,7 @@ pub(super) const CASES: &[Case] = &[
     data("store restore {backup} --data-dir {path}", ""),
     data("store verify", "runs"),
     data("store retention", ""),
+    data("store accept-loss", "sqlite"),
     data("keys create {new} --role viewer", ""),
     data("keys generate --tenant acme", "roles = [\"platform-admin\"]"),
     data("keys list", "KEY"),
