@@ -6,6 +6,7 @@
 mod background;
 mod code;
 mod config;
+mod deadline;
 mod demo;
 mod dev;
 mod dev_key;

@@ -16,7 +16,9 @@ use servo_runtime::{Bus, Clock, Ids, InProcessBus, Runtime, Shutdown, SpanSink, 
 use servo_server::auth::Auth;
 use servo_server::config::{BusAddress, BusConfig, BusLogin, Config, EnginesConfig};
 use servo_server::{App, Parts, Tls, serve};
+use servo_store::admin::Condition;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::background::Background;
 use crate::code::{self, AllHandlers};
@@ -26,10 +28,13 @@ use crate::functions::{Functions, Host};
 use crate::ready::{Announcement, Ready};
 use crate::signals::Signals;
 use crate::stores::Opened;
-use crate::{config, log, sabotage, stores, telemetry};
+use crate::{config, deadline, log, sabotage, stores, telemetry};
 
 /// How long a start waits for readiness before it says where the server is.
 const READY_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a server may take to end whose disk has reported an error.
+const BROKEN_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// How long a stop waits for a collector.
 const FLUSH_WITHIN: Duration = Duration::from_secs(5);
@@ -79,7 +84,7 @@ pub(crate) async fn run(
     let mut signals = Signals::new(dev)?;
     let listener = bind(config.server.bind).await?;
     let tls = load_tls(&config)?;
-    let Opened { store, hints } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
+    let Opened { store, hints, condition } = stores::open(&config.store, &config.runtime.limits, &clock).await?;
     let bus = bus(&config.bus).await?;
     let background = Background::start((crate::workers() / 2).max(1))?;
     let tasks = background.tasks();
@@ -137,13 +142,38 @@ pub(crate) async fn run(
     Ready { address, encrypted, config: &config, key }.announce(announcement);
     drop(people);
 
-    let code = signals.first().await;
-    tell(watched, "Stopping: work in flight may finish. Ctrl-C again ends at once.");
+    let code = tokio::select! {
+        code = signals.first() => {
+            tell(watched, "Stopping: work in flight may finish. Ctrl-C again ends at once.");
+            let grace = Duration::from_millis(config.runtime.shutdown_grace_ms);
+            deadline::arm(grace, exit::ERROR);
+            runtime.engine().begin_stop();
+            code
+        }
+        () = stopped(condition) => {
+            tell(watched, "Ending: the disk reported an error. Start it again: what was acknowledged is kept.");
+            deadline::arm(BROKEN_WITHIN, exit::DISK);
+            // Requests in hand are answered: the store refuses all of them.
+            runtime.engine().begin_stop_within(BROKEN_WITHIN / 2);
+            exit::DISK
+        }
+    };
     tokio::select! {
         () = stop(&shutdown, &serving, &runtime, &handlers, telemetry.as_deref()) => tell(watched, "Stopped."),
         _ = signals.first() => tell(watched, "Ended at once: work in flight is handed out again after the next start."),
     }
     Ok(code)
+}
+
+/// Ready when the store takes no more writes until it is opened again.
+async fn stopped(condition: Option<watch::Receiver<Condition>>) {
+    if let Some(mut condition) = condition
+        && condition.wait_for(|condition| matches!(condition, Condition::Stopped { .. })).await.is_ok()
+    {
+        return;
+    }
+    // Nobody will say so.
+    std::future::pending().await
 }
 
 fn tell(watched: bool, what: &str) {
@@ -163,14 +193,17 @@ async fn stop(
     handlers: &LambdaHandlers,
     telemetry: Option<&Otlp>,
 ) {
-    runtime.engine().shutdown().trigger();
-    handlers.stop().await;
+    let engine = runtime.engine();
+    tokio::select! {
+        () = handlers.stop() => {}
+        () = engine.clock().sleep(engine.work_left()) => tracing::warn!("handlers did not end in time"),
+    }
     shutdown.trigger();
     serving.idle().await;
     runtime.stop().await;
     // Last, because all of this has spans.
     if let Some(telemetry) = telemetry {
-        telemetry.stop(FLUSH_WITHIN).await;
+        telemetry.stop(FLUSH_WITHIN.min(engine.stop_left())).await;
     }
 }
 

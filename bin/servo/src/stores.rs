@@ -8,6 +8,7 @@ use servo_model::limits::Limits;
 use servo_model::{Timestamp, codes};
 use servo_runtime::{Clock, SystemClock};
 use servo_server::config::StoreConfig;
+use servo_store::admin::Condition;
 use servo_store::{Store, TimeSource};
 use servo_store_postgres::PostgresStore;
 use servo_store_sqlite::SqliteStore;
@@ -19,6 +20,8 @@ use crate::sabotage;
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hints: Option<Hints>,
+    /// How a store in a file stands.
+    pub(crate) condition: Option<watch::Receiver<Condition>>,
 }
 
 pub(crate) struct Hints {
@@ -34,7 +37,9 @@ pub(crate) async fn open(config: &StoreConfig, limits: &Limits, clock: &Arc<dyn 
         StoreConfig::Sqlite { path } => {
             let clock = clock.clone();
             let time: TimeSource = Arc::new(move || clock.now());
-            Ok(Opened { store: Arc::new(sqlite(path, limits, time)?), hints: None })
+            let store = sqlite(path, limits, time)?;
+            let condition = Some(store.watch());
+            Ok(Opened { store: Arc::new(store), hints: None, condition })
         }
         StoreConfig::Postgres { url } => {
             if let Some(words) = servo_store_postgres::exposure(url) {
@@ -45,7 +50,7 @@ pub(crate) async fn open(config: &StoreConfig, limits: &Limits, clock: &Arc<dyn 
             config.sabotage = sabotage::variant();
             let store = PostgresStore::connect(config).await.map_err(|error| refused("the database", error))?;
             let hints = Some(Hints { wrote: store.subscribe(), freed: store.subscribe_freed() });
-            Ok(Opened { store: Arc::new(store), hints })
+            Ok(Opened { store: Arc::new(store), hints, condition: None })
         }
     }
 }

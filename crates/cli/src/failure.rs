@@ -24,6 +24,8 @@ pub mod exit {
     pub const RUN_FAILED: u8 = 7;
     pub const TIMED_OUT: u8 = 8;
     pub const UNAVAILABLE: u8 = 9;
+    /// A server's disk reported an error, and the server ended so that it is started again.
+    pub const DISK: u8 = 10;
     pub const INTERRUPTED: u8 = 130;
 }
 

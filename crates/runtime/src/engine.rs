@@ -21,9 +21,11 @@ mod read;
 mod sabotage;
 mod spawn;
 mod start;
+mod stopping;
 mod withdraw;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_machine::Command;
@@ -115,6 +117,8 @@ pub(crate) struct Inner {
     pub single_process: bool,
     pub endings: Endings,
     pub shutdown: crate::Shutdown,
+    /// When work in flight must have ended, and when all must have; in the clock's elapsed time.
+    stop_by: OnceLock<(Duration, Duration)>,
     cache: Cache,
     folded: Folded,
     offset: now::Offset,
@@ -156,6 +160,7 @@ impl Engine {
             single_process,
             endings: Endings::default(),
             shutdown,
+            stop_by: OnceLock::new(),
             cache,
             folded: Folded::default(),
             offset: now::Offset::default(),

@@ -25,6 +25,7 @@ pub mod runtime;
 pub mod serverless;
 pub mod shutdown;
 pub mod spans;
+mod standing;
 pub mod tasks;
 pub mod transfer;
 pub mod verify;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use servo_adapter::{Adapter, Handlers};
 use servo_entrypoint::Types;
@@ -173,21 +172,21 @@ impl Runtime {
     /// The contract's snapshot, with what blocks this node.
     pub async fn snapshot(&self) -> Result<RuntimeSnapshot, Error> {
         let stopping = self.engine.shutdown().is_triggered();
-        let blockers: Vec<String> = stopping.then(|| "the server is stopping".to_owned()).into_iter().collect();
+        let stopping = stopping.then_some("the server is stopping");
+        let blockers: Vec<_> = self.engine.store_blocks().into_iter().chain(stopping).map(str::to_owned).collect();
         self.contract.snapshot(&blockers).await
     }
 
-    /// Stops: no new work, steps in flight get the grace period, loops end, the authority is given up, the store closes.
+    /// Stops: no new work, steps in flight get most of the grace period, loops end, the authority is given up, the store closes.
     /// What was still running is handed out again after the next start.
     pub async fn stop(&self) {
         let engine = &self.engine;
-        engine.shutdown().trigger();
-        let grace = Duration::from_millis(engine.config().shutdown_grace_ms);
+        engine.begin_stop();
         let clock = engine.clock().clone();
         tokio::select! {
             biased;
             () = self.attempts.idle() => {}
-            () = clock.sleep(grace) => {
+            () = clock.sleep(engine.work_left()) => {
                 tracing::warn!(attempts = engine.in_flight().len(), "steps are still in flight; they will be handed out again");
             }
         }
@@ -195,11 +194,19 @@ impl Runtime {
         tokio::select! {
             biased;
             () = self.loops.idle() => {}
-            () = clock.sleep(grace) => tracing::warn!("loops did not end in time"),
+            () = clock.sleep(engine.stop_left() / 2) => tracing::warn!("loops did not end in time"),
         }
-        authority::resign(engine, &self.authority, None).await;
-        if let Err(error) = engine.store().close().await {
-            tracing::warn!(%error, "the store was not closed cleanly");
+        let close = async {
+            authority::resign(engine, &self.authority, None).await;
+            if let Err(error) = engine.store().close().await {
+                tracing::warn!(%error, "the store was not closed cleanly");
+            }
+        };
+        tokio::select! {
+            biased;
+            () = close => {}
+            // Nothing is lost by this: the next start reads what a crash would have left.
+            () = clock.sleep(engine.stop_left()) => tracing::warn!("the store was not closed in time"),
         }
     }
 }

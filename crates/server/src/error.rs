@@ -22,8 +22,7 @@ pub(crate) type Answer<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub(crate) fn new(code: Code) -> Self {
-        // Whatever is short of something now may have it again in a moment.
-        let retry_after = matches!(code.status, 429 | 503).then_some(1);
+        let retry_after = retry_after(code.status);
         Self { problem: Box::new(Problem::new(code)), cause: None, retry_after }
     }
 
@@ -51,6 +50,15 @@ impl ApiError {
 
     pub(crate) fn forbidden(detail: &str) -> Self {
         Self::new(codes::FORBIDDEN).detail(detail)
+    }
+}
+
+/// Whatever is short of something now may have it again in a moment; room on a disk takes somebody who makes it.
+pub(crate) fn retry_after(status: u16) -> Option<u64> {
+    match status {
+        429 | 503 => Some(1),
+        507 => Some(5),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use servo_entrypoint::{RuntimeErrorPayload, ValidationError, ValidationIssue, errors};
 use servo_model::codes;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, retry_after};
 use crate::request::RequestInfo;
 
 /// Where the API lives.
@@ -118,7 +118,7 @@ pub(crate) fn write(failure: Option<RuntimeErrorPayload>, error: &ApiError, info
         put("suggestions", suggestions.clone());
     }
     // Whoever is told to come back is told when.
-    let retry_after = errors::wait_of(&failure).or_else(|| matches!(status, 429 | 503).then_some(1));
+    let retry_after = errors::wait_of(&failure).or_else(|| retry_after(status));
     if let Some(seconds) = retry_after {
         put("retry_after_seconds", seconds.into());
     }

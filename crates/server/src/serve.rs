@@ -76,7 +76,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
         });
     }
     drop((listener, open));
-    let grace = Duration::from_millis(app.runtime.engine().config().shutdown_grace_ms);
+    let engine = app.runtime.engine();
     let finished = async {
         let _ = all_gone.recv().await;
         // Those whose callers have gone have no connection.
@@ -85,19 +85,19 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     tokio::select! {
         biased;
         () = finished => {}
-        () = clock.sleep(grace) => tracing::warn!("requests were still under way when the grace period ended"),
+        () = clock.sleep(engine.work_left()) => tracing::warn!("requests were still under way when the grace period ended"),
     }
     // What could not be finished says so in its entry, which is written with the others.
     app.acts.cut();
     tokio::select! {
         biased;
         () = app.acts.idle() => {}
-        () = clock.sleep(grace) => tracing::error!("requests did not end when they were told to"),
+        () = clock.sleep(engine.stop_left() / 3) => tracing::error!("requests did not end when they were told to"),
     }
     tokio::select! {
         biased;
         () = app.recorder.flush() => {}
-        () = clock.sleep(grace) => tracing::error!("audit entries were still waiting when the grace period ended"),
+        () = clock.sleep(engine.stop_left() / 2) => tracing::error!("audit entries were still waiting when the grace period ended"),
     }
 }
 

@@ -10,6 +10,7 @@ mod contract;
 mod crash;
 mod demo;
 mod dev;
+mod disk;
 mod docs;
 mod doctor;
 mod entrypoints;

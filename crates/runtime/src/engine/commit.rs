@@ -75,7 +75,11 @@ impl Engine {
                     if order.patience == Patience::Request && failures >= REQUEST_TRIES {
                         return Err(error);
                     }
+                    // Not with the run's place in hand: whoever reads the run, or gives it a command, must not wait for a store
+                    // that takes no writes.
+                    drop(hot);
                     self.back_off(failures).await?;
+                    hot = slot.lock().await;
                 }
             }
         }

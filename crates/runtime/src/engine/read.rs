@@ -1,5 +1,7 @@
 //! Reading runs, and setting aside those that cannot be read.
 
+use std::time::Duration;
+
 use servo_model::alert::AlertCode;
 use servo_model::{RunId, RunSnapshot, RunState, TenantId};
 use servo_store::log::RunPage;
@@ -8,6 +10,9 @@ use servo_store::resync::{fold, load};
 use servo_store::{RunRow, Scope, Unreadable};
 
 use super::{Engine, Error, Hot};
+
+/// How long a reader waits for a command on the same run that is under way.
+const PLACE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// The run as its events stand now.
@@ -30,7 +35,17 @@ impl Engine {
     ) -> Result<T, Error> {
         let scope = if self.inner.config.is_sabotaged("foreign-runs") { &Scope::System } else { scope };
         let slot = self.inner.cache.slot(run_id);
-        let mut hot = slot.lock().await;
+        let mut hot = match slot.try_lock() {
+            Ok(hot) => hot,
+            Err(_) => tokio::select! {
+                biased;
+                hot = slot.lock() => hot,
+                // Whoever has the place waits for a store that takes no writes, or takes long. To look, it is not needed.
+                () = self.inner.clock.sleep(PLACE_PATIENCE) => {
+                    return Ok(view(&Box::pin(self.load(scope, run_id)).await?.state));
+                }
+            },
+        };
         if self.inner.single_process
             && let Some(known) = hot.as_ref()
             && scope.covers(&known.tenant)

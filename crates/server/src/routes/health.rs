@@ -29,6 +29,11 @@ pub(crate) async fn live() -> &'static str {
 
 /// What the runtime contract says. That the store does not answer is an answer, too.
 pub(crate) async fn ready(State(app): State<App>) -> Response {
+    if let Some(reason) = app.runtime.engine().store_blocks().filter(|_| app.runtime.engine().is_store_stopped()) {
+        // Nothing can be asked of it any more.
+        let readiness = Readiness { ready: false, reasons: vec![reason.to_owned()] };
+        return (StatusCode::SERVICE_UNAVAILABLE, Body(readiness)).into_response();
+    }
     let readiness = tokio::select! {
         biased;
         snapshot = app.runtime.snapshot() => snapshot.map(|snapshot| snapshot.readiness).map_err(|error| error.to_string()),
@@ -36,7 +41,8 @@ pub(crate) async fn ready(State(app): State<App>) -> Response {
     };
     let mut readiness = readiness.unwrap_or_else(|error| {
         tracing::warn!(error, "readiness could not be read");
-        Readiness { ready: false, reasons: vec!["the store does not answer".to_owned()] }
+        let reason = app.runtime.engine().store_blocks().unwrap_or("the store does not answer");
+        Readiness { ready: false, reasons: vec![reason.to_owned()] }
     });
     if app.shutdown.is_triggered() && readiness.ready {
         readiness = Readiness { ready: false, reasons: vec!["the server is stopping".to_owned()] };

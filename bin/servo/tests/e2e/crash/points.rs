@@ -30,13 +30,12 @@ enum Way {
 
 fn way(point: &str) -> Way {
     match point {
-        "sqlite.migration.before_commit" | "sqlite.migration.after_commit" => Way::Starting,
+        "sqlite.migration.before_commit" | "sqlite.migration.after_commit" | "sqlite.redo.switched" => Way::Starting,
         "sqlite.append.before_begin" | "sqlite.append.before_commit" | "sqlite.append.after_commit" => {
             Way::Running(&[1, 2, 3, 4, 6, 9, 14])
         }
         "sqlite.apply.before_commit" | "sqlite.apply.after_commit" => Way::Running(&[1, 2, 3, 5]),
         "sqlite.direct.before_commit" | "sqlite.direct.after_commit" => Way::Running(&[1, 2]),
-        "sqlite.redo.switched" => Way::Running(&[1]),
         "sqlite.recover.applied" => Way::Recovering,
         "sqlite.checkpoint.before" | "sqlite.checkpoint.after" => Way::Filling,
         "sqlite.retire.hidden" | "sqlite.retire.purged" | "sqlite.trim.deleted" => Way::Sweeping,
