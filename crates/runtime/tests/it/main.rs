@@ -12,6 +12,7 @@ mod pause;
 mod poison;
 mod projector;
 mod queue;
+mod reads;
 mod recovery;
 mod relay;
 mod retention;
