@@ -33,6 +33,12 @@ use crate::{config, deadline, log, sabotage, stores, telemetry};
 /// How long a start waits for readiness before it says where the server is.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
+/// What a stop has in any case, also where the grace period is short: closing the store takes some syncs.
+const STOP_MIN: Duration = Duration::from_secs(1);
+
+/// How long a process may take to end that has stopped.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long a server may take to end whose disk has reported an error.
 const BROKEN_WITHIN: Duration = Duration::from_millis(1_500);
 
@@ -146,7 +152,7 @@ pub(crate) async fn run(
         code = signals.first() => {
             tell(watched, "Stopping: work in flight may finish. Ctrl-C again ends at once.");
             let grace = Duration::from_millis(config.runtime.shutdown_grace_ms);
-            deadline::arm(grace, exit::ERROR);
+            deadline::arm(grace.max(STOP_MIN), exit::ERROR);
             runtime.engine().begin_stop();
             code
         }
@@ -162,6 +168,8 @@ pub(crate) async fn run(
         () = stop(&shutdown, &serving, &runtime, &handlers, telemetry.as_deref()) => tell(watched, "Stopped."),
         _ = signals.first() => tell(watched, "Ended at once: work in flight is handed out again after the next start."),
     }
+    // What is left is to end, which waits for threads that may hang.
+    deadline::arm(LEAVE_WITHIN, code);
     Ok(code)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_adapter::{Adapter, Handlers};
 use servo_entrypoint::Types;
@@ -24,6 +25,9 @@ use crate::loops::{
 use crate::shutdown::Shutdown;
 use crate::spans::SpanSink;
 use crate::tasks::Tasks;
+
+/// What closing the store has in any case, also where the grace period is short: it takes some syncs.
+const CLOSE_MIN: Duration = Duration::from_secs(1);
 
 /// Everything the runtime is given.
 pub struct Parts {
@@ -206,7 +210,7 @@ impl Runtime {
             biased;
             () = close => {}
             // Nothing is lost by this: the next start reads what a crash would have left.
-            () = clock.sleep(engine.stop_left()) => tracing::warn!("the store was not closed in time"),
+            () = clock.sleep(engine.stop_left().max(CLOSE_MIN)) => tracing::warn!("the store was not closed in time"),
         }
     }
 }

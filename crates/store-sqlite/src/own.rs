@@ -93,7 +93,7 @@ impl Same {
         if !is_other {
             return Ok(());
         }
-        Err(unavailable(format!("{} was moved or replaced while the store was open", self.path.display())))
+        Err(unavailable("the data folder, or the database in it, was moved or replaced while the store was open"))
     }
 }
 

@@ -71,6 +71,8 @@ variants! {
     NoFence = "no-fence", ignores_fences;
     /// A read of one run does not wait for what is ahead of the database.
     StaleReads = "stale-reads", forgets_what_changed;
+    /// Where the database has no room for what was answered, a read of it is refused.
+    ReadsNeedRoom = "reads-need-room", refuses_reads;
     /// Every commit happens, and then reports an error of the disk.
     CommitIoError = "commit-io-error", reports_commit_errors;
     /// Events are written without a checksum: what changed afterwards looks as if it had been written.

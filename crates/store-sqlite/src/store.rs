@@ -21,6 +21,7 @@ use crate::kept::Kept;
 use crate::own::Same;
 use crate::progress::Progress;
 use crate::reader::Readers;
+use crate::sabotage::Sabotage;
 use crate::stats::{Counters, Stats};
 use crate::tail::Tail;
 use crate::writer::Writer;
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub(crate) tail: Arc<Tail>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) health: Arc<Health>,
+    sabotage: Sabotage,
     progress: Arc<Progress>,
     counters: Arc<Counters>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -138,6 +140,7 @@ impl SqliteStore {
             tail,
             kept,
             health,
+            sabotage: opened.sabotage,
             progress,
             counters,
             writer: Mutex::new(Some(thread)),
@@ -201,7 +204,7 @@ impl SqliteStore {
     {
         match self.settle_until(lsn).await {
             Ok(()) => self.inner.readers.read(work).await,
-            Err(Error::Full { .. }) => {
+            Err(Error::Full { .. }) if !self.inner.sabotage.refuses_reads() => {
                 let (job, answer) = job::look(work);
                 self.inner.queue.push(job)?;
                 answer.await.unwrap_or_else(|_| Err(unavailable("the read ended without an answer")))

@@ -160,6 +160,7 @@ async fn an_error_of_the_disk_ends_the_server_with_a_code_of_its_own() {
         let acked = starts(&servo, "error").await;
         lines.until(&["the disk reported an error"]);
         assert_eq!(servo.wait().code(), Some(DISK), "{what} {file}");
+        disk.fail(&[]);
         let said = lines.rest();
         assert!(
             said.iter().filter(|line| line.contains("the disk reported an error: nothing")).count() <= 1,

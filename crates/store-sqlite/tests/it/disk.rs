@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use servo_powercut::faults::{EIO, ENOSPC, Faults, Rules};
@@ -13,12 +13,13 @@ use servo_store::testkit::fixtures;
 use servo_store::{AdminStore, Error, LogStore, RunStore, Scope};
 use servo_store_sqlite::SqliteStore;
 
-use crate::support::{events, folder, names, one_more, open, start, wait};
+use crate::support::{config, events, folder, names, one_more, open, start, wait};
 
 /// The data folder, the rules of its disk, and which of them is tried; unset everywhere else.
 const DIR: &str = "SERVO_TEST_DISK_DIR";
 const RULES: &str = "SERVO_TEST_DISK_RULES";
 const CASE: &str = "SERVO_TEST_DISK_CASE";
+const VARIANT: &str = "SERVO_TEST_DISK_VARIANT";
 /// Generous: only a store that hangs takes so long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -45,16 +46,20 @@ const ERRORS: [Case; 8] = [
     ("sync", "servo.db*", ENOSPC),
 ];
 
-/// Lets this test binary run one of its tests on such a disk.
-fn run(test: &str, data: &Path, case: usize) -> String {
+/// Lets this test binary run one of its tests on such a disk, with a broken variant of the store or none.
+fn output(test: &str, data: &Path, case: usize, variant: &str) -> Output {
     let faults = Faults::build().expect("a C compiler; `cargo xtask test` installs one");
     let rules = data.parent().unwrap().join("rules");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]);
-    command.env(DIR, data).env(RULES, &rules).env(CASE, case.to_string());
+    command.env(DIR, data).env(RULES, &rules).env(CASE, case.to_string()).env(VARIANT, variant);
     let rules = faults.attach(&mut command, data, &rules);
     rules.set(&[]).unwrap();
-    let output = command.output().unwrap();
+    command.output().unwrap()
+}
+
+fn run(test: &str, data: &Path, case: usize) -> String {
+    let output = output(test, data, case, "");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "case {case}: {text}{}", String::from_utf8_lossy(&output.stderr));
     text
@@ -69,7 +74,7 @@ fn told(text: &str, word: &str) -> usize {
 fn asked() -> Option<(std::path::PathBuf, Rules, usize)> {
     let dir = std::env::var_os(DIR)?.into();
     let rules = Rules::at(Path::new(&std::env::var_os(RULES)?));
-    Some((dir, rules, std::env::var(CASE).ok()?.parse().ok()?))
+    Some((dir, rules, std::env::var_os(CASE)?.into_string().ok()?.parse().ok()?))
 }
 
 /// Appends until one is refused, and counts those that were not.
@@ -87,21 +92,33 @@ fn fill(store: &SqliteStore, bytes: usize) -> (usize, Error) {
 
 #[test]
 fn without_room_writes_are_refused_and_reads_are_answered_until_there_is_room() {
-    for case in 0..NO_ROOM.len() {
+    for (case, rules) in NO_ROOM.iter().enumerate() {
         let dir = folder();
         let data = dir.path().join("data");
         let text = run("disk::no_room", &data, case);
         let store = open(&data);
-        assert_eq!(events(&store, &names().0).len(), told(&text, "written"), "{:?}", NO_ROOM[case]);
-        assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+        assert_eq!(events(&store, &names().0).len(), told(&text, "written"), "{rules:?}");
+        assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
     }
+}
+
+/// The control.
+#[test]
+fn a_store_whose_reads_need_room_is_noticed() {
+    let dir = folder();
+    let failed = output("disk::no_room", &dir.path().join("data"), 0, "reads-need-room");
+    let text = String::from_utf8_lossy(&failed.stderr);
+    assert!(!failed.status.success() && text.contains("no space left"), "{text}");
 }
 
 #[test]
 fn no_room() {
     let Some((dir, rules, case)) = asked() else { return };
     let (what, file, error) = NO_ROOM[case];
-    let store = open(&dir);
+    let mut config = config(&dir);
+    config.sabotage =
+        std::env::var_os(VARIANT).and_then(|variant| variant.into_string().ok()).filter(|variant| !variant.is_empty());
+    let store = SqliteStore::open(config).unwrap();
     let (run, tenant) = start(&store);
     assert_eq!(events(&store, &run).len(), 1);
     assert_eq!(store.condition(), Condition::Good);
@@ -140,7 +157,7 @@ fn no_room() {
 
 #[test]
 fn after_an_error_of_the_disk_nothing_more_is_written_and_the_store_closes() {
-    for case in 0..ERRORS.len() {
+    for (case, rule) in ERRORS.iter().enumerate() {
         let dir = folder();
         let data = dir.path().join("data");
         let text = run("disk::error", &data, case);
@@ -148,8 +165,8 @@ fn after_an_error_of_the_disk_nothing_more_is_written_and_the_store_closes() {
         let found = events(&store, &names().0).len();
         // The one that met the error may have happened.
         let written = told(&text, "written");
-        assert!((written..=written + 1).contains(&found), "{:?}: {found} of {written}", ERRORS[case]);
-        assert_eq!(wait(store.integrity()).unwrap(), Vec::<String>::new());
+        assert!((written..=written + 1).contains(&found), "{rule:?}: {found} of {written}");
+        assert_eq!(wait(store.integrity()).unwrap().problems, Vec::<String>::new());
     }
 }
 

@@ -247,8 +247,7 @@ fn a_folder_that_is_moved_or_replaced_stops_the_store() {
         fs::rename(data.join(DATABASE_FILE), aside.join(DATABASE_FILE)).unwrap();
         fs::write(data.join(DATABASE_FILE), "").unwrap();
     };
-    let ways: [&dyn Fn(&Path, &Path); 2] = [&moved, &replaced];
-    for harm in ways {
+    for harm in [moved as fn(&Path, &Path), replaced] {
         let dir = folder();
         let (data, aside) = (dir.path().join("data"), dir.path().join("aside"));
         let store = open(&data);

@@ -125,7 +125,7 @@ fn configuration(
     })?;
     let arn = place(app).function_arn(row.name.as_str(), qualifier.unwrap_or_default());
     let created = row.created_at.to_string();
-    let durable_config = spec.durable.then(|| DurableConfig {
+    let durable_config = spec.durable.then_some(DurableConfig {
         execution_timeout: Some(spec.execution_timeout_seconds),
         retention_period_in_days: None,
     });

@@ -11,7 +11,7 @@ async fn entries(api: &Api, action: &str) -> Vec<Value> {
     answer.json["items"].as_array().unwrap().clone()
 }
 
-/// SR-538: the run that undoes another one acts as the system, under the identity that it undoes for.
+/// The run that undoes another one acts as the system, under the identity that it undoes for.
 #[tokio::test]
 async fn what_undoes_a_run_says_for_whom() {
     let api = Api::start().await;
