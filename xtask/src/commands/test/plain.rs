@@ -17,8 +17,9 @@ const VARIANT: (&str, &str) = ("SERVO_SABOTAGE", "sqlite-sync-normal");
 
 pub(super) fn run(root: &Path) -> Result<()> {
     let mut clippy = workspace::cargo_locked(root, "clippy");
-    process::run(clippy.args(["--package", "servo", "--", "--deny", "warnings"]))?;
-    process::run(workspace::cargo_locked(root, "build").args(["--package", "servo"]))?;
+    // Chosen out of the whole workspace, so that third-party crates are those that the tests build.
+    process::run(clippy.args(["--workspace", "--lib", "--bins", "--", "--deny", "warnings"]))?;
+    process::run(workspace::cargo_locked(root, "build").args(["--workspace", "--bin", "servo"]))?;
     let built = workspace::target(root).join("debug/servo");
     // The tests put another build at the same place.
     let dir = std::path::absolute(workspace::target(root).join("plain"))?;
