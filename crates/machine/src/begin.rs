@@ -27,7 +27,7 @@ pub(crate) fn decide(state: &RunState, now: Timestamp) -> Result<Decision, Refus
         let (Some(plan_ref), Some(context)) = (&state.plan_ref, &state.context) else {
             return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Started }));
         };
-        decision.fact(started(state.round, ENGINE_TYPE, plan_ref, context, now));
+        decision.fact(started(&state.run_id, state.round, ENGINE_TYPE, plan_ref, context, now));
         decision.act(Action::Dequeue);
         decision.act(dispatch(execution.head.invocations + 1));
         return Ok(decision);
@@ -35,7 +35,7 @@ pub(crate) fn decide(state: &RunState, now: Timestamp) -> Result<Decision, Refus
     let (Some(plan), Some(plan_ref), Some(context)) = (&state.plan, &state.plan_ref, &state.context) else {
         return Err(Refusal::RunState(IllegalRunChange { from: state.status, change: RunChange::Started }));
     };
-    decision.fact(started(state.round, &plan.engine_type, plan_ref, context, now));
+    decision.fact(started(&state.run_id, state.round, &plan.engine_type, plan_ref, context, now));
     decision.act(Action::Dequeue);
     let view = View::new(state);
     view.dispatch_all_ready(&mut decision, now);

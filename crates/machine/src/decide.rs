@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use servo_model::{RunState, RunStatus, StepId, Timestamp};
+use servo_model::{RunId, RunState, RunStatus, StepId, Timestamp};
 
 use crate::command::{Command, Policy};
 use crate::decision::{Action, Decision};
@@ -10,20 +10,22 @@ use crate::execution::{self, ExecutionCommand};
 use crate::refusal::Refusal;
 use crate::{begin, limit, signal, start, step, terminate, tick};
 
-/// Decides about a run. `state` is `None` for a run that does not exist yet. A refused command changes nothing, unless
+/// What a command is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Run<'a> {
+    /// A run that does not exist yet, by the id that it will have.
+    New(&'a RunId),
+    Known(&'a RunState),
+}
+
+/// Decides about a run. A refused command changes nothing, unless
 /// the decision itself carries the refusal (a rejected signal and an orphaned task are recorded).
-pub fn decide(
-    state: Option<&RunState>,
-    command: &Command,
-    policy: &Policy,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
-    let Some(state) = state else {
-        return match command {
-            Command::Start(start) => Ok(start::decide(start, now)),
-            Command::StartExecution(start) => Ok(execution::start::decide(start, now)),
-            _ => Err(Refusal::NoRun),
-        };
+pub fn decide(run: Run<'_>, command: &Command, policy: &Policy, now: Timestamp) -> Result<Decision, Refusal> {
+    let state = match (run, command) {
+        (Run::Known(state), _) => state,
+        (Run::New(run_id), Command::Start(start)) => return Ok(start::decide(run_id, start, now)),
+        (Run::New(run_id), Command::StartExecution(start)) => return Ok(execution::start::decide(run_id, start, now)),
+        (Run::New(_), _) => return Err(Refusal::NoRun),
     };
     let mut decision = match command {
         Command::Start(_) | Command::StartExecution(_) => return Err(Refusal::Exists),

@@ -26,7 +26,7 @@ mod resume;
 
 pub use admit::{Admission, Overload, OverloadPolicy, admit};
 pub use command::{Command, LateResults, Policy, Signal, SignalKind, StartRun, StepResult};
-pub use decide::decide;
+pub use decide::{Run, decide};
 pub use decision::{Action, Decision, Fact, Spawn};
 pub use execution::{Answer, CallbackAnswer, Checkpoint, ExecutionCommand, StartExecution, Used};
 pub use refusal::Refusal;

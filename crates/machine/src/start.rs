@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use servo_model::event::{EventBody, RunApproved, RunQueued, RunStarted};
 use servo_model::plan::Plan;
-use servo_model::{PlanRef, RunContext, RunStatus, Timestamp};
+use servo_model::{PlanRef, RunContext, RunId, RunStatus, Timestamp};
 
 use crate::admit::Admission;
 use crate::command::StartRun;
 use crate::decision::{Action, Decision};
 
-pub(crate) fn decide(start: &StartRun, now: Timestamp) -> Decision {
+pub(crate) fn decide(run_id: &RunId, start: &StartRun, now: Timestamp) -> Decision {
     let mut decision = Decision::default();
     let not_before = match start.admission {
         Admission::Now | Admission::Queue => None,
@@ -36,7 +36,7 @@ pub(crate) fn decide(start: &StartRun, now: Timestamp) -> Decision {
             // Without a gate the run is queued, approved and started in one append.
             decision.fact(approved(1, None));
             if let Ok(plan) = serde_json::from_str::<Plan>(start.plan.get()) {
-                decision.fact(started(1, &plan.engine_type, &start.plan_ref, &start.context, now));
+                decision.fact(started(run_id, 1, &plan.engine_type, &start.plan_ref, &start.context, now));
                 for step in plan.steps.iter().filter(|step| step.depends_on.is_empty()) {
                     decision.act(Action::Dispatch { step_id: step.step_id.clone(), attempt: 1 });
                 }
@@ -56,7 +56,9 @@ pub(crate) fn approved(round: u32, by: Option<&str>) -> EventBody {
     })
 }
 
+/// Engines in this process have no reference of their own: theirs is the run's id under the engine's name.
 pub(crate) fn started(
+    run_id: &RunId,
     round: u32,
     engine_type: &str,
     plan_ref: &Arc<PlanRef>,
@@ -66,7 +68,7 @@ pub(crate) fn started(
     EventBody::RunStarted(Box::new(RunStarted {
         status: RunStatus::Running,
         logical_attempt_id: round,
-        engine_run_ref: format!("{engine_type}://{}/{}", plan_ref.plan_id, plan_ref.plan_version),
+        engine_run_ref: format!("{engine_type}:{run_id}"),
         engine_type: engine_type.to_owned(),
         plan_ref: plan_ref.clone(),
         context: context.clone(),

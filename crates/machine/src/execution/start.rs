@@ -1,7 +1,7 @@
 //! Creating the run of a function.
 
 use servo_model::event::{EventBody, RunQueued};
-use servo_model::{RunStatus, Timestamp};
+use servo_model::{RunId, RunStatus, Timestamp};
 
 use super::{StartExecution, settle};
 use crate::admit::Admission;
@@ -11,7 +11,7 @@ use crate::start::{approved, started};
 /// The engine type that the run's canonical events name.
 pub(crate) const ENGINE_TYPE: &str = "function";
 
-pub(crate) fn decide(start: &StartExecution, now: Timestamp) -> Decision {
+pub(crate) fn decide(run_id: &RunId, start: &StartExecution, now: Timestamp) -> Decision {
     let mut decision = Decision::default();
     let not_before = match start.admission {
         Admission::Now | Admission::Queue => None,
@@ -33,7 +33,7 @@ pub(crate) fn decide(start: &StartExecution, now: Timestamp) -> Decision {
     match start.admission {
         Admission::Now => {
             decision.fact(approved(1, None));
-            decision.fact(started(1, ENGINE_TYPE, &start.plan_ref, &start.context, now));
+            decision.fact(started(run_id, 1, ENGINE_TYPE, &start.plan_ref, &start.context, now));
             decision.act(settle::dispatch(1));
         }
         Admission::Queue => decision.act(Action::Enqueue { not_before: now }),

@@ -89,7 +89,7 @@ fn other_commands_are_refused_at_the_limit() {
 /// Nobody can answer a queue row or a timer that is refused, so these two are let through.
 #[test]
 fn a_begin_and_a_drain_timeout_are_let_through() {
-    let begun = "RunApproved r1\nRunStarted r1 mock mock://p/1 t+0\n> dequeue\n> dispatch a#1";
+    let begun = "RunApproved r1\nRunStarted r1 mock mock:run t+0\n> dequeue\n> dispatch a#1";
     check("a", "max=65; new queue", "begin", begun);
     let timeout = "DrainTimedOut 1 in-flight=1
                    > alert PAUSE_DRAIN_TIMEOUT 1 steps were still in flight at the drain timeout";
@@ -112,7 +112,7 @@ fn a_run_that_ended_at_the_limit_can_be_retried_when_there_is_room_again() {
          > enqueue t+0",
     );
     let begun = "RunApproved r2
-                 RunStarted r2 mock mock://p/1 t+0
+                 RunStarted r2 mock mock:run t+0
                  > dequeue
                  > dispatch a#2
                  > dispatch b#1";

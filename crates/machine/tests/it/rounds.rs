@@ -23,7 +23,7 @@ fn retry_run_gives_every_failed_step_a_new_attempt() {
         &format!("{FAILED}; retry-run; +60"),
         "begin",
         "RunApproved r2
-         RunStarted r2 mock mock://p/1 t+60
+         RunStarted r2 mock mock:run t+60
          > dequeue
          > dispatch a#2
          > dispatch d#2",
@@ -34,7 +34,7 @@ fn retry_run_gives_every_failed_step_a_new_attempt() {
 fn what_succeeded_is_not_done_again() {
     let world = given_world("a b<a", "new; start a; ok a; start b; fail b; retry-run");
     assert_eq!(world.summary(), "PENDING a#1:SUCCESS b#2:PENDING");
-    let begun = "RunApproved r2\nRunStarted r2 mock mock://p/1 t+0\n> dequeue\n> dispatch b#2";
+    let begun = "RunApproved r2\nRunStarted r2 mock mock:run t+0\n> dequeue\n> dispatch b#2";
     check("a b<a", "new; start a; ok a; start b; fail b; retry-run", "begin", begun);
 }
 
@@ -71,7 +71,7 @@ fn a_later_round_does_not_wait_for_approval() {
     let world = given_world("a", given);
     assert!(!world.state().approval_required);
     assert_eq!(world.state().not_before, None);
-    check("a", given, "begin", "RunApproved r2\nRunStarted r2 mock mock://p/1 t+0\n> dequeue\n> dispatch a#2");
+    check("a", given, "begin", "RunApproved r2\nRunStarted r2 mock mock:run t+0\n> dequeue\n> dispatch a#2");
 }
 
 #[test]

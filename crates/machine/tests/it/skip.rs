@@ -62,7 +62,7 @@ fn a_skip_outside_a_running_run_waits_with_it() {
     let skipped = "SignalAccepted 1 s1 SKIP_STEP step=a\nStepSkipped a#1 OPERATOR\n> withdraw a#1";
     check("a b<a", "new queue", "skip a", skipped);
     check("a b<a", "new approval", "skip a", skipped);
-    let begun = "RunApproved r1\nRunStarted r1 mock mock://p/1 t+0\n> dequeue\n> dispatch b#1";
+    let begun = "RunApproved r1\nRunStarted r1 mock mock:run t+0\n> dequeue\n> dispatch b#1";
     check("a b<a", "new queue; skip a", "begin", begun);
     let paused = "SignalAccepted 2 s2 SKIP_STEP step=a\nStepSkipped a#1 OPERATOR\n> withdraw a#1";
     check("a b<a", "new; pause", "skip a", paused);

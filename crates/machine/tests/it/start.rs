@@ -10,7 +10,7 @@ fn without_a_gate_a_run_is_queued_approved_and_started_at_once() {
         "new",
         "RunQueued r1 plan
          RunApproved r1
-         RunStarted r1 mock mock://p/1 t+0
+         RunStarted r1 mock mock:run t+0
          > dispatch a#1
          > dispatch c#1",
     );
@@ -25,7 +25,7 @@ fn a_queued_run_waits_for_its_turn() {
         "new queue; +40",
         "begin",
         "RunApproved r1
-         RunStarted r1 mock mock://p/1 t+40
+         RunStarted r1 mock mock:run t+40
          > dequeue
          > dispatch a#1
          > dispatch b#1",
@@ -54,7 +54,7 @@ fn a_run_that_needs_approval_waits_for_it() {
         "a",
         "new approval; approve; +7",
         "begin",
-        "RunStarted r1 mock mock://p/1 t+7
+        "RunStarted r1 mock mock:run t+7
          > dequeue
          > dispatch a#1",
     );
@@ -92,13 +92,13 @@ fn a_run_whose_steps_were_all_skipped_ends_when_it_begins() {
         "new queue; skip a; skip b",
         "begin",
         "RunApproved r1
-         RunStarted r1 mock mock://p/1 t+0
+         RunStarted r1 mock mock:run t+0
          RunCompleted r1
          > dequeue",
     );
 }
 
-/// The plan's engine stands in `RunStarted`, with a reference in that engine's own scheme.
+/// The plan's engine stands in `RunStarted`, with a reference that no other run has.
 #[test]
 fn the_engine_says_its_name() {
     for engine in ["native", "temporal", "conductor", "mock"] {
@@ -110,12 +110,12 @@ fn the_engine_says_its_name() {
             "begin",
             &format!(
                 "RunApproved r1
-                 RunStarted r1 {engine} {engine}://p/1 t+0
+                 RunStarted r1 {engine} {engine}:run t+0
                  > dequeue
                  > dispatch a#1"
             ),
         );
         assert_eq!(begun.state().engine_type.as_deref(), Some(engine));
-        assert_eq!(begun.state().engine_run_ref, Some(format!("{engine}://p/1")));
+        assert_eq!(begun.state().engine_run_ref, Some(format!("{engine}:run")));
     }
 }

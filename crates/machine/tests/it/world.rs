@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use servo_canon::Digest;
-use servo_machine::{Admission, Command, Decision, Policy, Refusal, Signal, SignalKind, StartRun, StepResult, decide};
+use servo_machine::{
+    Admission, Command, Decision, Policy, Refusal, Run, Signal, SignalKind, StartRun, StepResult, decide,
+};
 use servo_model::event::{EventBody, idempotency_key};
 use servo_model::ids::Name;
 use servo_model::state::Applied;
@@ -27,6 +29,11 @@ pub(crate) struct World {
     /// Every event, if it is to be kept.
     pub log: Option<Vec<Event>>,
     next_signal: u32,
+}
+
+/// Of every world.
+pub(crate) fn run_id() -> RunId {
+    RunId::parse("run").expect("a run id")
 }
 
 /// A step as the notation gives it: `b*3~500<a` is tried three times, 500 ms apart, and waits for `a`.
@@ -185,7 +192,9 @@ impl World {
     }
 
     pub(crate) fn decide(&self, command: &Command) -> Result<Decision, Refusal> {
-        decide(self.state.as_ref(), command, &self.policy, self.now)
+        let run_id = run_id();
+        let run = self.state.as_ref().map_or(Run::New(&run_id), Run::Known);
+        decide(run, command, &self.policy, self.now)
     }
 
     /// Folds what a decision records, and says what is wrong with any of it: an invalid body, a key that the log has,
@@ -219,7 +228,7 @@ impl World {
     }
 
     fn event(&self, body: EventBody, occurred_at: Option<Timestamp>) -> Event {
-        let run_id = RunId::parse("run").expect("a run id");
+        let run_id = run_id();
         let run_seq = self.state.as_ref().map_or(0, |state| state.last_event_seq) + 1;
         let (step, number) = body.key_parts();
         let key = idempotency_key(&run_id, step, number, body.event_type(), &self.plan_ref.plan_version);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servo_machine::{Action, Command, Decision, Refusal, decide};
+use servo_machine::{Action, Command, Decision, Refusal, Run, decide};
 use servo_model::invocation::InvocationStatus;
 use servo_model::{RunId, RunState, RunStatus, StepStatus, Timestamp};
 use servo_store::error::Retry;
@@ -283,7 +283,7 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
     let policy = &engine.inner.config.policy;
     let [first, rest @ ..] = order.commands.as_slice() else { return Ok(Decision::default()) };
     if rest.is_empty() {
-        return decide(state, first, policy, now);
+        return decide(state.map_or(Run::New(&order.run_id), Run::Known), first, policy, now);
     }
     let mut working = state.cloned().ok_or(Refusal::NoRun)?;
     let mut merged = Decision::default();
@@ -291,7 +291,7 @@ fn decide_all(engine: &Engine, order: &Order, state: Option<&RunState>, now: Tim
         if recorded_already(&working, command) {
             continue;
         }
-        let mut decision = decide(Some(&working), command, policy, now)?;
+        let mut decision = decide(Run::Known(&working), command, policy, now)?;
         decision.facts = fold(&order.run_id, &mut working, decision.facts, now);
         merged.facts.append(&mut decision.facts);
         merged.actions.append(&mut decision.actions);

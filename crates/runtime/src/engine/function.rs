@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_entrypoint::Created;
-use servo_machine::{Admission, Command, Decision, StartExecution, admit, decide};
+use servo_machine::{Admission, Command, Decision, Run, StartExecution, admit, decide};
 use servo_model::{RunId, RunState, TenantId, Timestamp};
 use servo_store::Scope;
 use servo_store::error::Retry;
@@ -191,11 +191,11 @@ impl Engine {
     /// The run's start and, where it is begun at once, its first invocation.
     fn decide_start(&self, order: &Order, now: Timestamp) -> Result<(Option<Recorded>, Decision), Error> {
         let policy = &self.inner.config.policy;
-        let started = decide(None, &order.commands[0], policy, now)?;
+        let started = decide(Run::New(&order.run_id), &order.commands[0], policy, now)?;
         let Some(invoke) = order.commands.get(1) else { return Ok((None, started)) };
         let new = Recorded { state: Box::new(RunState::new(order.run_id.clone())), events: Vec::new() };
         let recorded = self.record(order, new, started.facts, now)?;
-        let mut begun = decide(Some(&recorded.state), invoke, policy, now)?;
+        let mut begun = decide(Run::Known(&recorded.state), invoke, policy, now)?;
         begun.actions.splice(..0, started.actions);
         begun.refusal = started.refusal;
         Ok((Some(recorded), begun))

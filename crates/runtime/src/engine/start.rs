@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use servo_canon::Digest;
-use servo_machine::{Command, StartRun, admit, decide};
+use servo_machine::{Command, Run, StartRun, admit, decide};
 use servo_model::event::run_request_key;
 use servo_model::plan::{Plan, check_known_fields};
 use servo_model::{Invalid, PlanRef, RunContext, RunId, RunSnapshot, RunState};
@@ -62,7 +62,7 @@ impl Engine {
         let mut hot = slot.lock().await;
         let mut failures = 0;
         loop {
-            let decision = decide(None, &order.commands[0], &self.inner.config.policy, now)?;
+            let decision = decide(Run::New(&run_id), &order.commands[0], &self.inner.config.policy, now)?;
             let empty = Hot::new(Box::new(RunState::new(run_id.clone())), tenant.clone());
             match self.commit(&order, &mut hot, empty, decision, now).await {
                 Ok(_) => {

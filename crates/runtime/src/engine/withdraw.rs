@@ -1,6 +1,6 @@
 //! Taking back a dispatch that its run does not want (any more).
 
-use servo_machine::{Command, decide};
+use servo_machine::{Command, Run, decide};
 use servo_model::contract::DispatchState;
 use servo_store::dispatch::DispatchChange;
 use servo_store::{Append, DispatchRow, Expected, Fence, Scope, StreamAppend};
@@ -22,7 +22,7 @@ impl Engine {
         if of_plan && known.state.execution.is_some() {
             return Ok(());
         }
-        let Err(refusal) = decide(Some(&known.state), command, &self.inner.config.policy, self.now()) else {
+        let Err(refusal) = decide(Run::Known(&known.state), command, &self.inner.config.policy, self.now()) else {
             return Ok(());
         };
         let request_id = row.request_id.clone();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use servo_machine::{Action, Answer, Command, ExecutionCommand, decide};
+use servo_machine::{Action, Answer, Command, ExecutionCommand, Run, decide};
 use servo_model::RunId;
 use servo_model::event::ParentOperation;
 use servo_model::execution::Ended;
@@ -47,7 +47,7 @@ fn the_other_is_started_with_the_checkpoint() {
     let world = World::running();
     let call = world.call(vec![invoke("i", "g")]);
     let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
-    let decision = decide(Some(&world.state), &command, &world.policy, world.now).unwrap();
+    let decision = decide(Run::Known(&world.state), &command, &world.policy, world.now).unwrap();
     let spawned: Vec<_> = decision.actions.iter().filter(|action| matches!(action, Action::Spawn(_))).collect();
     assert_eq!(spawned.len(), 1);
 }

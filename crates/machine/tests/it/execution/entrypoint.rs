@@ -419,7 +419,8 @@ fn a_run_full_of_messages_is_still_controlled() {
         let signal_id = SignalId::parse(&format!("s{id}")).unwrap();
         let signal = Signal { signal_id, kind, by: "op".to_owned(), reason: None, denied: None };
         let (policy, now) = (servo_machine::Policy::default(), world.now);
-        servo_machine::decide(Some(state), &Command::Signal(signal), &policy, now).map(|decision| decision.refusal)
+        servo_machine::decide(servo_machine::Run::Known(state), &Command::Signal(signal), &policy, now)
+            .map(|decision| decision.refusal)
     };
     assert_eq!(sent(&world.state, 1, message("go")).unwrap(), None, "the last one that fits");
     let mut full = world.state.clone();

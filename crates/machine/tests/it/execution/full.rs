@@ -1,6 +1,8 @@
 //! R23: a run that really has as many events as it may have by default. Every event is decided and folded; none is made up.
 
-use servo_machine::{Answer, Command, Decision, ExecutionCommand, Policy, Refusal, Signal, SignalKind, Used, decide};
+use servo_machine::{
+    Answer, Command, Decision, ExecutionCommand, Policy, Refusal, Run, Signal, SignalKind, Used, decide,
+};
 use servo_model::event::{EventBody, idempotency_key};
 use servo_model::limits::{EVENTS_RESERVED, Limits};
 use servo_model::{Event, EventId, RunId, RunState, RunStatus, SignalId, Timestamp};
@@ -23,7 +25,7 @@ impl Long {
             now: Timestamp::from_millis(1_800_000_000_000),
         };
         let start = Command::StartExecution(Box::new(start(true)));
-        long.record(decide(None, &start, &Policy::default(), long.now).unwrap());
+        long.record(decide(Run::New(&long.state.run_id), &start, &Policy::default(), long.now).unwrap());
         // One event more, so that a handler is being called when there are as many as may be.
         let rejected = long.decide(&signal(SignalKind::RetryRun)).unwrap();
         long.record(rejected);
@@ -63,7 +65,7 @@ impl Long {
     }
 
     fn decide(&self, command: &Command) -> Result<Decision, Refusal> {
-        decide(Some(&self.state), command, &Policy::default(), self.now)
+        decide(Run::Known(&self.state), command, &Policy::default(), self.now)
     }
 
     fn next(&self) -> Command {

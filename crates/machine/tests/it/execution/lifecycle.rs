@@ -1,6 +1,6 @@
 //! From start to end.
 
-use servo_machine::{Action, Admission, Answer, Command, ExecutionCommand, Refusal, Signal, SignalKind, decide};
+use servo_machine::{Action, Admission, Answer, Command, ExecutionCommand, Refusal, Run, Signal, SignalKind, decide};
 use servo_model::event::EventBody;
 use servo_model::operation::{ErrorObject, ExecutionStatus, OperationAction as A};
 use servo_model::{RunStatus, SignalId};
@@ -184,7 +184,7 @@ fn too_many_events_end_the_execution() {
     world.policy.events_per_run_max = 69;
     let checkpoint = world.call(vec![step("s", A::Start)]);
     let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(checkpoint)));
-    let decision = decide(Some(&world.state), &command, &world.policy, world.now).unwrap();
+    let decision = decide(Run::Known(&world.state), &command, &world.policy, world.now).unwrap();
     assert!(matches!(decision.refusal, Some(Refusal::EventLimit(69))));
     assert!(decision.facts.iter().any(|fact| matches!(&fact.body, EventBody::ExecutionEnded(_))));
     assert!(decision.actions.iter().any(|action| matches!(action, Action::Abandon { .. })));

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use servo_canon::Digest;
 use servo_machine::{
-    Action, Admission, Answer, CallbackAnswer, Checkpoint, Command, Decision, ExecutionCommand, Policy, Refusal, Spawn,
-    StartExecution, Used, decide,
+    Action, Admission, Answer, CallbackAnswer, Checkpoint, Command, Decision, ExecutionCommand, Policy, Refusal, Run,
+    Spawn, StartExecution, Used, decide,
 };
 use servo_model::event::{EventBody, ExecutionStarted, ParentOperation, idempotency_key};
 use servo_model::execution::{Execution, Operation};
@@ -95,7 +95,9 @@ impl World {
             log: Vec::new(),
             dispatched: Vec::new(),
         };
-        let decision = decide(None, &Command::StartExecution(Box::new(start)), &world.policy, world.now).unwrap();
+        let decision =
+            decide(Run::New(&world.state.run_id), &Command::StartExecution(Box::new(start)), &world.policy, world.now)
+                .unwrap();
         world.record(&decision);
         world
     }
@@ -156,7 +158,7 @@ impl World {
     }
 
     pub(super) fn execute(&mut self, command: &Command) -> Result<Vec<EventBody>, Refusal> {
-        let decision = decide(Some(&self.state), command, &self.policy, self.now)?;
+        let decision = decide(Run::Known(&self.state), command, &self.policy, self.now)?;
         self.record(&decision);
         Ok(decision.facts.into_iter().map(|fact| fact.body).collect())
     }

@@ -185,7 +185,7 @@ impl Reference {
     }
 
     fn run_started(&mut self, facts: &mut Vec<String>) {
-        facts.push(format!("RunStarted r{} mock mock://p/1 t{:+}", self.round, self.now));
+        facts.push(format!("RunStarted r{} mock mock:run t{:+}", self.round, self.now));
         self.run = Run::Running;
     }
 

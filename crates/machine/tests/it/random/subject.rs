@@ -1,11 +1,12 @@
 //! What is under test: the machine, or the machine with one deliberate fault. Every fault must be noticed (`controls`),
 //! or a search that finds nothing would prove nothing.
 
-use servo_machine::{Action, Command, Decision, Fact, Policy, Refusal, StepResult, decide};
+use servo_machine::{Action, Command, Decision, Fact, Policy, Refusal, Run, StepResult, decide};
 use servo_model::event::{EventBody, StepCompleted, StepStarted};
 use servo_model::step::StepChange;
 use servo_model::{RunState, StepStatus, Timestamp};
 
+use crate::world::run_id;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damage {
     None,
@@ -52,7 +53,8 @@ impl Subject {
         policy: &Policy,
         now: Timestamp,
     ) -> Result<Decision, Refusal> {
-        let honest = decide(state, command, policy, now);
+        let new = run_id();
+        let honest = decide(state.map_or(Run::New(&new), Run::Known), command, policy, now);
         match (self.damage, state) {
             (Damage::None, _) => honest,
             (Damage::DropDispatch, _) => honest.map(|decision| self.drop_some(decision)),
@@ -148,7 +150,7 @@ fn lenient(
             };
             let engine_attempt = current.engine_attempt_id.unwrap_or(1);
             let (step_id, attempt, result) = (step_id.clone(), *attempt, result.clone());
-            decide(Some(state), &Command::FinishStep { step_id, attempt, engine_attempt, result }, policy, now)
+            decide(Run::Known(state), &Command::FinishStep { step_id, attempt, engine_attempt, result }, policy, now)
         }
         (Damage::RecordWhenClosed, Command::Signal(signal), Refusal::Closed(_)) => {
             fact(EventBody::SignalRejected(servo_model::event::SignalRejected {
