@@ -148,7 +148,7 @@ pub(crate) fn belongs_to(app: &App, parts: &Parts, whose: &Whose) -> Answer<()> 
     let mut held = exchange.whose.lock().unwrap_or_else(PoisonError::into_inner);
     // First given back, in case it is known better now.
     *held = None;
-    match place(&app.rooms.connections, whose, "connections are busy") {
+    match place(app.rooms.connections_of(whose), whose, "connections are busy") {
         Ok(place) => *held = Some(place),
         Err(busy) => {
             exchange.link.ending.tell();

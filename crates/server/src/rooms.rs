@@ -13,8 +13,7 @@ use crate::error::{Answer, ApiError};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Whose {
     Tenant(TenantId),
-    /// A request whose signature covers a body that was not read yet: it names an access key of the tenant, and whoever knows that
-    /// name fills no more than this room.
+    /// A request whose signature covers a body that was not read yet: it names an access key of the tenant.
     Claimed(TenantId),
 }
 
@@ -33,7 +32,16 @@ pub(crate) struct Rooms {
     pub channels: Counter<TenantId>,
     /// Connections on which a tenant has asked.
     pub connections: Counter<Whose>,
+    /// The same two for requests of which only the head says whose they are: whoever knows the ids of access keys takes nothing from
+    /// those who have shown a key.
+    claimed_bodies: Counter<Whose>,
+    claimed_connections: Counter<Whose>,
 }
+
+/// A room of one of so many parts is there for claims besides, and for a few of the largest calls at least.
+const CLAIMED_PART: usize = 4;
+const CLAIMED_BYTES_MIN: usize = 16 * 1024 * 1024;
+const CLAIMED_CONNECTIONS_MIN: usize = 4;
 
 impl Rooms {
     /// True by sabotage (`one-room`): a tenant may have all there is.
@@ -48,8 +56,28 @@ impl Rooms {
             streams: Counter::new(streams),
             channels: Counter::new(channels),
             connections: Counter::new(connections),
+            claimed_bodies: Counter::new(claimed(bodies, CLAIMED_BYTES_MIN)),
+            claimed_connections: Counter::new(claimed(connections, CLAIMED_CONNECTIONS_MIN)),
         }
     }
+
+    pub(crate) fn bodies_of(&self, whose: &Whose) -> &Counter<Whose> {
+        match whose {
+            Whose::Tenant(_) => &self.bodies,
+            Whose::Claimed(_) => &self.claimed_bodies,
+        }
+    }
+
+    pub(crate) fn connections_of(&self, whose: &Whose) -> &Counter<Whose> {
+        match whose {
+            Whose::Tenant(_) => &self.connections,
+            Whose::Claimed(_) => &self.claimed_connections,
+        }
+    }
+}
+
+fn claimed(of: Bounds, at_least: usize) -> Bounds {
+    Bounds::shared((of.total / CLAIMED_PART).max(at_least).min(of.total))
 }
 
 /// Takes one place, or says what there are too many of.

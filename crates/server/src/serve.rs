@@ -85,7 +85,8 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, app: App, tasks: &Ta
     tokio::select! {
         biased;
         () = finished => {}
-        () = clock.sleep(engine.work_left()) => tracing::warn!("requests were still under way when the grace period ended"),
+        // Also where handlers have used up the time for work: what they answered last is on its way.
+        () = clock.sleep(engine.work_left().max(engine.stop_left() / 3)) => tracing::warn!("requests were still under way when the grace period ended"),
     }
     // What could not be finished says so in its entry, which is written with the others.
     app.acts.cut();

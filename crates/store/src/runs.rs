@@ -142,6 +142,7 @@ impl RunRow {
             ("kind", self.invocation != should.invocation),
             ("mode", self.mode != should.mode),
             ("correlation id", self.correlation_id != should.correlation_id),
+            ("root", self.root != should.root),
         ]
         .into_iter()
         .find_map(|(what, differs)| differs.then_some(what))

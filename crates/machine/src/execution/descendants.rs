@@ -18,7 +18,8 @@ pub(crate) fn follow(state: &RunState, execution: &Execution, status: ExecutionS
         ExecutionStatus::Stopped | ExecutionStatus::TimedOut => true,
         ExecutionStatus::Running | ExecutionStatus::Succeeded | ExecutionStatus::Failed => false,
     };
-    if is_cut_short && has_started_runs(execution) {
+    // An earlier round may have left runs behind whose operations are gone.
+    if is_cut_short && (state.round > 1 || has_started_runs(execution)) {
         decision.act(Action::Dispatch { step_id: settle::step(DESCENDANTS), attempt: state.round });
     }
 }

@@ -22,7 +22,8 @@ const AT_ONCE: usize = 32;
 const BY: &str = "engine";
 
 pub(crate) async fn run(engine: Engine, row: DispatchRow, fence: Fence, owner: String, _registered: Registered) {
-    let ended = match end_all(&engine, &row.tenant, &row.run_id).await {
+    let round = row.step.as_ref().map(|step| step.logical_attempt);
+    let ended = match end_all(&engine, &row.tenant, &row.run_id, round).await {
         Ok(()) => join::deliver(&engine, &row, fence, &owner).await,
         Err(error) => Err(error),
     };
@@ -33,19 +34,28 @@ pub(crate) async fn run(engine: Engine, row: DispatchRow, fence: Fence, owner: S
 
 /// The same without waiting for the dispatch's turn.
 pub(crate) async fn at_once(engine: Engine, tenant: TenantId, run_id: RunId) {
-    if let Err(error) = end_all(&engine, &tenant, &run_id).await {
+    if let Err(error) = end_all(&engine, &tenant, &run_id, None).await {
         tracing::debug!(%run_id, %error, "what a run has started is left to its dispatch");
     }
 }
 
-async fn end_all(engine: &Engine, tenant: &TenantId, run_id: &RunId) -> Result<(), Error> {
+/// `round` is the one that was cut short; without it, the one that the run is in.
+async fn end_all(engine: &Engine, tenant: &TenantId, run_id: &RunId, mut round: Option<u32>) -> Result<(), Error> {
     if engine.config().is_sabotaged("keep-descendants") {
         return Ok(());
     }
-    let root = |state: &RunState| state.root().cloned();
-    let root = engine.view(&Scope::System, run_id, root).await?.unwrap_or_else(|| run_id.clone());
-    while end_open(engine, tenant, &root, run_id).await? {}
-    Ok(())
+    loop {
+        let look = |state: &RunState| (state.root().cloned(), state.round, state.status.is_terminal());
+        let (root, now, is_over) = engine.view(&Scope::System, run_id, look).await?;
+        // A run that was taken up again keeps what it starts then.
+        if !is_over || *round.get_or_insert(now) != now {
+            return Ok(());
+        }
+        let root = root.unwrap_or_else(|| run_id.clone());
+        if !end_open(engine, tenant, &root, run_id).await? {
+            return Ok(());
+        }
+    }
 }
 
 /// One look at all that is open below the root. True if it has ended any run.

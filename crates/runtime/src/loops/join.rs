@@ -37,7 +37,8 @@ fn told(state: &RunState) -> Option<(RunId, ExecutionCommand)> {
 async fn join(engine: &Engine, row: &DispatchRow, fence: Fence, owner: &str) -> Result<(), Error> {
     if let Some((waiting, command)) = engine.view(&Scope::System, &row.run_id, told).await? {
         let command = Command::Execution(Box::new(command));
-        let mut order = Order::new(Scope::System, waiting, command, "engine");
+        // Of its own tenant: whose run is named there may come out of a file.
+        let mut order = Order::new(Scope::Tenant(row.tenant.clone()), waiting, command, "engine");
         order.patience = Patience::Background;
         match engine.execute(order).await {
             // Over, or gone: nobody waits any more.

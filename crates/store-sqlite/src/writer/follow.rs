@@ -134,6 +134,10 @@ impl Writer {
                     return Ok(());
                 }
                 self.hand_over(state);
+                if state.older.is_none() {
+                    // It was not handed over: the thread waits for a task and has nothing to report.
+                    continue;
+                }
             }
             match self.done.recv() {
                 Ok(done) => self.note_done(state, done),

@@ -69,14 +69,16 @@ pub(super) async fn read_or(
         seat.sit(&principal.tenant)?;
         seat.give_place();
     }
-    let room = app.rooms.bodies.take(&whose, 0).map_err(|full| busy(full, body::BODIES))?;
-    let (body, room) = body::bytes(body, BODY_BYTES_MAX, within, room).await?;
+    let room = app.rooms.bodies_of(&whose).take(&whose, 0).map_err(|full| busy(full, body::BODIES))?;
+    let (body, mut room) = body::bytes(body, BODY_BYTES_MAX, within, room).await?;
     let mut principal = match known {
         ByHead::Known(principal) => principal,
         ByHead::Claimed(_) => {
             let principal = identify_call(app, &parts, &body).await?;
             require(&principal, role)?;
-            belongs_to(app, &parts, &Whose::Tenant(principal.tenant.clone()))?;
+            let whose = Whose::Tenant(principal.tenant.clone());
+            belongs_to(app, &parts, &whose)?;
+            room = app.rooms.bodies.take(&whose, room.amount()).map_err(|full| busy(full, body::BODIES))?;
             principal
         }
     };

@@ -88,7 +88,7 @@ pub(crate) fn integrity(conn: &Connection) -> Result<Integrity, Fault> {
     check_packs(conn, &mut integrity)?;
     check_snapshots(conn, &mut integrity)?;
     check_functions(conn, &mut integrity)?;
-    if has(conn, "runs", "correlation_id")? {
+    if has(conn, "runs", "root_id")? {
         integrity.problems.extend(runs::problems(conn)?);
     }
     if has(conn, "entrypoints", "checksum")? {
