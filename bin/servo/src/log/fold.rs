@@ -70,7 +70,7 @@ impl Folds {
             self.untold -= held.map_or(0, |held| tell(held, true, told));
         }
         if level <= Level::WARN {
-            let held = self.sites.entry(site.clone()).or_insert_with(|| Held::new(now, line));
+            let held = self.sites.entry(site.clone()).or_insert_with(|| Held { written: 0, ..Held::new(now, line) });
             if now.saturating_sub(held.since) >= WINDOW {
                 let ended = std::mem::replace(held, Held::new(now, line));
                 self.untold -= tell(ended, false, told);

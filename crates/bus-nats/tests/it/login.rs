@@ -156,13 +156,14 @@ async fn a_server_with_tls_is_reached_with_its_authority() {
 async fn a_server_without_tls_is_not_told_the_password_where_tls_is_wanted() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let folder = certificates();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
     let login = || Login::Password { user: "bob".to_owned(), password: "HUNTER2".to_owned() };
     let ca = TlsFiles { ca: Some(folder.path().join("ca.pem")), ..TlsFiles::default() };
     for (scheme, tls, is_told) in
         [("tls", TlsFiles::default(), false), ("nats", ca, false), ("nats", TlsFiles::default(), true)]
     {
+        // One each: a client that was refused comes again.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
         let config = Config { login: login(), tls, ..Config::new(&format!("{scheme}://{address}")) };
         let _bus = NatsBus::connect(config).await.unwrap();
         let (mut stream, _) = within("a connection", listener.accept()).await.unwrap();

@@ -477,7 +477,7 @@ async fn only_a_tenants_own_executions_exist() {
             "authorization",
             format!(
                 "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260131/us-east-1/lambda/aws4_request, \
-                 SignedHeaders=host;x-amz-date, Signature={}",
+                 SignedHeaders=content-type;host;x-amz-date, Signature={}",
                 "0".repeat(64)
             ),
         )

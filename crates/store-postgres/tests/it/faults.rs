@@ -196,7 +196,7 @@ fn a_database_that_is_away_is_unavailable_in_all_its_words() {
         for state in AWAY {
             let (store, owner, _) = prepared().await;
             failing_inserts(&owner, state, 1_000).await;
-            let error = store.append(one_more(1)).await.unwrap_err();
+            let error = store.append(one_more(1)).await.expect_err(state);
             assert!(matches!(error, Error::Unavailable { .. }), "{state}: {error:?}");
             assert!(!format!("{error:?}").contains("secret"), "{state}");
         }

@@ -80,5 +80,14 @@ pub(crate) fn many(run: &RunId, tenant: &TenantId, events: usize) -> Append {
 }
 
 pub(crate) fn events(store: &SqliteStore, run: &RunId) -> Vec<StoredEvent> {
-    wait(store.read_run(&Scope::System, run, 0, u32::MAX)).unwrap().events
+    let mut all: Vec<StoredEvent> = Vec::new();
+    loop {
+        // Pages are limited in bytes, too.
+        let after = all.last().map_or(0, |event| event.run_seq);
+        let page = wait(store.read_run(&Scope::System, run, after, u32::MAX)).unwrap().events;
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
 }

@@ -39,7 +39,7 @@ async fn ids_go_from_one_command_to_the_next() {
     let stopped = given(&world, &["executions", "stop", "-"], &format!("{arn}\n"));
     assert!(stopped.status.success(), "{}", said(&stopped));
     let nothing = given(&world, &["runs", "cancel", "-"], "");
-    assert!(nothing.status.success() && said(&nothing).contains("no runs"), "{}", said(&nothing));
+    assert!(nothing.status.success() && said(&nothing).contains("no ids"), "{}", said(&nothing));
 }
 
 /// Much work says now and then how far it has come, and one refusal does not stop the rest.

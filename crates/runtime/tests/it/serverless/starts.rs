@@ -497,7 +497,11 @@ fn whatever_can_be_asked_about_invocations_is_answered() {
     for field in INVOCATIONS.fields {
         let (name, kind) = (field.name, field.kind);
         let value = match kind {
-            FieldKind::Text | FieldKind::Name => "'a'".to_owned(),
+            FieldKind::Text => "'a'".to_owned(),
+            // A short name is looked up, and this one is of nothing.
+            FieldKind::Name => {
+                "'gts.x.core.serverless.entrypoint.v1~x.core.serverless.function.v1~vendor.app.none.v1~'".to_owned()
+            }
             FieldKind::Word(words) => format!("'{}'", words[0]),
             FieldKind::Time => "2026-01-01T00:00:00Z".to_owned(),
         };

@@ -131,6 +131,16 @@ fn carriers() -> BTreeSet<(String, String)> {
 }
 
 /// A member that names something, of which nobody has said what it is compared with, fails here; so does a row of none.
+/// Reads of Lambda's that name something once, or as another one does that has a row.
+const ONCE: [&str; 6] = [
+    "GET /2015-03-31/functions",
+    "GET /2015-03-31/functions/",
+    "GET /2015-03-31/functions/{name}",
+    "GET /2015-03-31/functions/{name}/versions",
+    "GET /2015-03-31/functions/{name}/aliases",
+    "GET /2015-03-31/functions/{name}/aliases/{alias}",
+];
+
 #[tokio::test]
 async fn every_name_that_is_said_twice_has_a_row() {
     let world = World::new().await;
@@ -148,6 +158,9 @@ async fn every_name_that_is_said_twice_has_a_row() {
     assert!(missing.is_empty() && gone.is_empty(), "without a row: {missing:#?}, rows of nothing: {gone:#?}");
     for (method, path, ..) in LAMBDA {
         let operation = format!("{method} {path}");
+        if ONCE.contains(&operation.as_str()) {
+            continue;
+        }
         assert!(in_lambda.iter().any(|(row, _)| *row == operation), "{operation} has no row");
     }
 }

@@ -33,7 +33,15 @@ fn rows(two: &Two, path: &str, which: usize) -> Option<Vec<Row>> {
     };
     let executions = || vec![row(arn, ""), row(run, "")];
     Some(match path.split('/').skip(2).collect::<Vec<_>>().join("/").as_str() {
-        "functions/{name}/invocations" | "functions/{name}/durable-executions" => functions(),
+        "functions/{name}/invocations"
+        | "functions/{name}/durable-executions"
+        | "functions/{name}"
+        | "functions/{name}/configuration"
+        | "functions/{name}/versions"
+        | "functions/{name}/aliases"
+        | "functions/{name}/aliases/{alias}" => functions(),
+        // They name nothing.
+        "functions" | "functions/" => Vec::new(),
         "durable-executions/{arn}" | "durable-executions/{arn}/history" | "durable-executions/{arn}/stop" => {
             executions()
         }

@@ -401,6 +401,7 @@ fn of_functions() -> Vec<Row> {
     let mut rows = Vec::new();
     for (operation, method, version, what) in [
         ("POST /2015-03-31/functions/{name}/invocations", Method::POST, "2015-03-31", "invocations"),
+        ("GET /2015-03-31/functions/{name}/configuration", Method::GET, "2015-03-31", "configuration"),
         (LIST, Method::GET, "2025-12-01", "durable-executions"),
     ] {
         let call = |name: &str, qualifier: &str| {
