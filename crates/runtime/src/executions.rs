@@ -33,6 +33,7 @@ pub use start::{Begun, StartFunction};
 
 /// No ARN begins like the id of a run.
 const RUN_ID_PREFIX: &str = "inv_";
+const NO_ARN: &str = "DurableExecutionArn is not the ARN of an execution";
 /// Who the events of checkpoints come from.
 pub(crate) const HANDLER: &str = "handler";
 
@@ -64,6 +65,14 @@ impl Refused {
 
     pub fn no_execution() -> Self {
         Self::new(ErrorName::ResourceNotFound, "no such durable execution")
+    }
+}
+
+/// Of an operation that takes a token: one whose execution is gone is worth nothing any more.
+fn of_a_token(error: Error) -> Refused {
+    match Refused::from(error) {
+        refused if refused.name == ErrorName::ResourceNotFound => Refused::stale_token(),
+        refused => refused,
     }
 }
 
@@ -144,7 +153,7 @@ impl Executions {
     /// The run that an ARN ends with, whatever else it says. For callers who show a token of that run.
     fn run_of(arn: &str) -> Result<RunId, Refused> {
         let last = arn.split_once("/durable-execution/").and_then(|(_, rest)| rest.split_once('/'));
-        let (_, id) = last.ok_or_else(|| Refused::invalid("DurableExecutionArn is not the ARN of an execution"))?;
+        let (_, id) = last.ok_or_else(|| Refused::invalid(NO_ARN))?;
         RunId::parse(id).map_err(|_| Refused::no_execution())
     }
 

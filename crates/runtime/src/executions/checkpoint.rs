@@ -12,8 +12,8 @@ use servo_model::{RunState, RunStatus, TenantId, TraceContext, trace};
 use servo_store::Scope;
 use servo_wire::lambda::{CheckpointRequest, CheckpointResponse, NewExecutionState};
 
-use super::seal::{CallbackRef, Purpose, Token};
-use super::{Executions, HANDLER, Refused, StartFunction};
+use super::seal::{CallbackRef, Purpose, Token, mark_of};
+use super::{Executions, HANDLER, NO_ARN, Refused, StartFunction, of_a_token};
 use crate::engine::{Order, Places};
 use crate::entrypoints::from_inside;
 use crate::loops::supervise;
@@ -118,18 +118,25 @@ impl Executions {
         let command = Command::Execution(Box::new(ExecutionCommand::Checkpoint(call)));
         let mut order = Order::new(Scope::Tenant(token.tenant.clone()), token.run.clone(), command, HANDLER);
         order.fresh = polls;
-        let outcome = self.engine.execute_with(order, |state| self.answer(state, &token, said)).await?;
+        let outcome =
+            self.engine.execute_with(order, |state| self.answer(state, &token, said)).await.map_err(of_a_token)?;
         // The same call again has started nothing, and its places are given back.
         places.into_iter().filter(|_| outcome.recorded > 0 && outcome.refusal.is_none()).for_each(Places::recorded);
         supervise::heard(&self.engine, &format!("{}/{}/{}", token.run, execution::HANDLER, token.invocation));
         Ok(outcome.view)
     }
 
-    /// The token's contents, if it belongs to this tenant's execution.
+    /// The token's contents, if it belongs to this tenant's execution, and the ARN is that execution's as a whole. The operations that
+    /// take a token know no execution that is not found.
     pub(super) fn token(&self, tenant: &TenantId, arn: &str, text: &str) -> Result<Token, Refused> {
-        let run = Self::run_of(arn)?;
+        let run = Self::run_of(arn).map_err(|_| Refused::invalid(NO_ARN))?;
         let token: Option<Token> = self.seal.open(Purpose::Token, text);
-        token.filter(|token| token.run == run && token.tenant == *tenant).ok_or_else(Refused::stale_token)
+        let token =
+            token.filter(|token| token.run == run && token.tenant == *tenant).ok_or_else(Refused::stale_token)?;
+        if token.arn.is_some_and(|mark| mark != mark_of(arn)) {
+            return Err(Refused::invalid("DurableExecutionArn is not the ARN of the execution that the token is for"));
+        }
+        Ok(token)
     }
 
     /// The broken variant in which an invocation goes on although another has taken its place: whatever its token was worth, it

@@ -10,6 +10,7 @@ use servo_store::{RunRow, Scope};
 use servo_wire::lambda::{DurableConfig, ExecutionSummary, GetExecutionResponse, ListExecutionsResponse, TraceHeader};
 
 use super::seal::Purpose;
+use super::start::check_name;
 use super::state::page_items;
 use super::{Executions, Refused};
 use crate::engine::Error;
@@ -85,6 +86,7 @@ impl Executions {
         query: &ListQuery,
         page: PageQuery<'_>,
     ) -> Result<ListExecutionsResponse, Refused> {
+        query.name.as_deref().map_or(Ok(()), check_name)?;
         let qualifier = self.reference(function, query.qualifier.as_deref())?.qualifier;
         let function = self.resolve(tenant, function, query.qualifier.as_deref()).await?;
         let version = qualifier.as_ref().map(|_| function.version.to_string());

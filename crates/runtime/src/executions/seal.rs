@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use servo_canon::Digest;
 use servo_model::{RunId, TenantId};
 
 /// Longer texts are not ours. The longest are marks of pages, with a few texts of what stands there.
@@ -51,6 +52,16 @@ pub(super) struct Token {
     pub invocation: u32,
     pub number: u32,
     pub seen: u64,
+    /// The mark of the ARN under which the handler knows the execution. Tokens of earlier releases have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arn: Option<u64>,
+}
+
+/// What tells ARNs apart, in a few bytes.
+pub(super) fn mark_of(arn: &str) -> u64 {
+    let digest = Digest::of(arn.as_bytes());
+    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +112,16 @@ mod tests {
 
     fn token() -> Token {
         let tenant = TenantId::parse("acme").unwrap();
-        Token { run: RunId::parse("r").unwrap(), tenant, invocation: 2, number: 3, seen: 17 }
+        Token { run: RunId::parse("r").unwrap(), tenant, invocation: 2, number: 3, seen: 17, arn: Some(mark_of("arn")) }
+    }
+
+    /// A token that a handler got before an upgrade is still good.
+    #[test]
+    fn a_token_without_an_arn_opens() {
+        let seal = Seal::new([7; 32]);
+        let earlier = serde_json::json!({"run": "r", "tenant": "acme", "invocation": 2, "number": 3, "seen": 17});
+        let text = seal.close(Purpose::Token, [1; NONCE_LEN], &earlier);
+        assert_eq!(seal.open(Purpose::Token, &text), Some(Token { arn: None, ..token() }));
     }
 
     /// S13: what was not sealed here, for this, does not open.

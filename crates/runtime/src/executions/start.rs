@@ -184,7 +184,7 @@ fn check_client_context(text: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(name: &str) -> Result<(), Refused> {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if plain && (1..=64).contains(&name.len()) {
         return Ok(());

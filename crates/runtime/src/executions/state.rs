@@ -10,8 +10,8 @@ use servo_wire::lambda::{
     Seconds,
 };
 
-use super::seal::{Purpose, Token};
-use super::{Executions, Refused};
+use super::seal::{Purpose, Token, mark_of};
+use super::{Executions, Refused, of_a_token};
 
 /// Payload bytes on one page.
 const PAGE_BYTES_MAX: usize = 5 * 1024 * 1024;
@@ -29,17 +29,19 @@ impl Executions {
     /// What the handler of a new invocation gets.
     pub(crate) fn envelope(&self, state: &RunState, execution: &Execution, tenant: &TenantId) -> String {
         let head = &execution.head;
+        let arn = self.names_of(state).0;
         let token = Token {
             run: state.run_id.clone(),
             tenant: tenant.clone(),
             invocation: head.invocations,
             number: head.checkpoint.number,
             seen: state.last_event_seq,
+            arn: Some(mark_of(&arn)),
         };
         let (operations, next_marker) = self.page::<Millis>(state, execution, 0, PAGE_ITEMS_MAX);
         let changed = execution.changed_after(head.seen_before).into_iter().map(|known| known.id.to_string());
         let input = DurableExecutionInvocationInput {
-            durable_execution_arn: self.names_of(state).0,
+            durable_execution_arn: arn,
             checkpoint_token: self.close_token(&token),
             initial_execution_state: InitialExecutionState {
                 operations,
@@ -77,7 +79,7 @@ impl Executions {
             let current = current && head.checkpoint.number == token.number && !state.status.is_terminal();
             current.then(|| self.page::<Seconds>(state, execution, from, items))
         };
-        let page = self.engine.view(&scope, &token.run, read).await?;
+        let page = self.engine.view(&scope, &token.run, read).await.map_err(of_a_token)?;
         let (operations, next_marker) = page.ok_or_else(Refused::stale_token)?;
         Ok(GetStateResponse { operations, next_marker })
     }

@@ -28,6 +28,7 @@ impl Handlers for Echo {
                 let context = serde_json::to_string(&call.client_context).unwrap();
                 Ok(json!({"Status": "SUCCEEDED", "Result": context}).to_string().into())
             }
+            Some("envelope") => Ok(json!({"Status": "SUCCEEDED", "Result": call.payload}).to_string().into()),
             Some("hang") => std::future::pending().await,
             Some("list") => Ok(json!(["SUCCEEDED", "1", null]).to_string().into()),
             _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
@@ -253,6 +254,18 @@ async fn every_wrong_call_has_the_apis_own_error() {
         (Method::POST, unknown, "", (404, "ResourceNotFoundException")),
         (
             Method::POST,
+            format!("/2025-12-01/durable-executions/{arn}%2Fmore/checkpoint"),
+            r#"{"CheckpointToken":"AAAA"}"#,
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::GET,
+            format!("/2025-12-01/durable-executions/{arn}%2Fmore/state?CheckpointToken=AAAA"),
+            "",
+            (400, "InvalidParameterValueException"),
+        ),
+        (
+            Method::POST,
             format!("/2025-12-01/durable-executions/{arn}/checkpoint"),
             r#"{"CheckpointToken":"AAAA"}"#,
             (400, "InvalidParameterValueException"),
@@ -344,6 +357,71 @@ async fn an_arn_is_taken_as_a_whole() {
             let (status, name, _) = refused(server.request(method, &path).send().await.unwrap()).await;
             assert_eq!((status, name.as_str()), (404, "ResourceNotFoundException"), "{path}");
         }
+    }
+}
+
+/// DX-090: what its handler calls takes the ARN as a whole, too, and says so as these operations say it: they know no execution that is
+/// not found.
+#[tokio::test]
+async fn an_arn_is_a_handlers_as_a_whole() {
+    let server = server().await;
+    let begun = invoke(&server, &[("x-amz-durable-execution-name", "n")], r#"{"do":"envelope"}"#).await;
+    let arn = header(&begun, "x-amz-durable-execution-arn").to_owned();
+    let envelope: Value = begun.json().await.unwrap();
+    assert_eq!(envelope["DurableExecutionArn"], json!(arn));
+    let token = envelope["CheckpointToken"].as_str().unwrap();
+    let called = async |arn: &str| {
+        let path = format!("/2025-12-01/durable-executions/{}", escaped(arn));
+        let body = json!({"CheckpointToken": token}).to_string();
+        let token = token.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        let state = server.request(Method::GET, &format!("{path}/state?CheckpointToken={token}"));
+        let checkpoint = server.request(Method::POST, &format!("{path}/checkpoint")).body(body);
+        [refused(state.send().await.unwrap()).await, refused(checkpoint.send().await.unwrap()).await]
+    };
+    // The execution is over, so that its own ARN leads to its token, which is stale.
+    for (status, name, message) in called(&arn).await {
+        let expected = (400, "InvalidParameterValueException", "Invalid checkpoint token");
+        assert_eq!((status, name.as_str(), message.as_str()), expected);
+    }
+    for (part, other) in [
+        ("000000000000", "999999999999"),
+        ("us-east-1", "eu-west-1"),
+        (":echo:", ":other:"),
+        (":1/", ":2/"),
+        ("/n/", "/m/"),
+        ("arn:aws:", "arn:aws-cn:"),
+        ("/n/", "/n/more/"),
+    ] {
+        assert!(arn.contains(part), "{arn}");
+        for (status, name, message) in called(&arn.replacen(part, other, 1)).await {
+            assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"), "{part} {other}");
+            assert!(message.starts_with("DurableExecutionArn"), "{part} {other}: {message}");
+        }
+    }
+}
+
+/// DX-090: ids and names that the published API rules out are refused, not looked for.
+#[tokio::test]
+async fn what_can_be_no_id_or_name_is_refused() {
+    let server = server().await;
+    let long = "A".repeat(1_025);
+    for id in ["***", "%20", "A%20A", "A%3D%3D%3D", "%3D", "A%3DA", "%C3%A4", long.as_str()] {
+        for (what, body) in [("succeed", ""), ("fail", "{}"), ("heartbeat", "")] {
+            let path = format!("/2025-12-01/durable-execution-callbacks/{id}/{what}");
+            let answer = server.request(Method::POST, &path).body(body).send().await.unwrap();
+            let (status, name, _) = refused(answer).await;
+            assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"), "{id} {what}");
+        }
+    }
+    let named = |name: &str| format!("/2025-12-01/functions/echo/durable-executions?DurableExecutionName={name}");
+    let long = "a".repeat(65);
+    for wrong in ["a%20b", "a.b", "", "%C3%A4", "a%2Fb", long.as_str()] {
+        let answer = server.request(Method::GET, &named(wrong)).send().await.unwrap();
+        let (status, name, _) = refused(answer).await;
+        assert_eq!((status, name.as_str()), (400, "InvalidParameterValueException"), "{wrong}");
+    }
+    for good in ["a-b_C9", &long[1..]] {
+        assert_eq!(server.get(&named(good)).await.status, 200, "{good}");
     }
 }
 

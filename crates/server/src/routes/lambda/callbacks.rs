@@ -30,9 +30,17 @@ pub(super) async fn heartbeat(State(app): State<App>, request: Request) -> Lambd
 }
 
 async fn answer(app: &App, call: &Call, answer: CallbackAnswer) -> LambdaAnswer<Json<Value>> {
-    if call.subject.is_empty() || call.subject.len() > 1_024 {
-        return Err(LambdaError::invalid("CallbackId has 1 to 1024 characters"));
+    if !is_callback_id(&call.subject) {
+        return Err(LambdaError::invalid(
+            "CallbackId has 1 to 1024 characters of [A-Za-z0-9+/], and up to two = at its end",
+        ));
     }
     app.runtime.executions().callback(&call.principal.tenant, &call.subject, answer).await?;
     Ok(Json(json!({})))
+}
+
+fn is_callback_id(text: &str) -> bool {
+    let bare = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
+    let plain = bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    plain && !bare.is_empty() && text.len() <= 1_024
 }
