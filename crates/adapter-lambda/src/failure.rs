@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use servo_adapter::{FailureKind, HandlerFailure};
 use servo_model::limits::TEXT_BYTES_MAX;
@@ -71,6 +72,18 @@ pub(crate) fn is_error_document(body: &str) -> bool {
     fields.contains_key("errorType") && fields.contains_key("errorMessage") && !fields.contains_key("Status")
 }
 
+/// What the function's runtime said about its failure: whoever called a plain function gets it as it is, if it is JSON.
+pub(crate) fn raised(body: &[u8], fallback_type: Option<&str>) -> HandlerFailure {
+    let error = read(body, fallback_type);
+    let document = std::str::from_utf8(body).ok().filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+    match document {
+        Some(document) => {
+            HandlerFailure::new(FailureKind::Raised, ErrorObject { error_data: Some(document.to_owned()), ..error })
+        }
+        None => crashed(error),
+    }
+}
+
 pub(crate) fn crashed(error: ErrorObject) -> HandlerFailure {
     HandlerFailure::new(FailureKind::Crashed, error)
 }
@@ -116,6 +129,19 @@ mod tests {
         assert_eq!((error.error_type.as_deref(), error.error_message.as_deref()), (Some("H"), Some("boom")));
         let long = format!(r#"{{"errorMessage":"{}"}}"#, "ä".repeat(TEXT_BYTES_MAX));
         assert_eq!(read(long.as_bytes(), None).error_message.map(|m| m.len()), Some(TEXT_BYTES_MAX));
+    }
+
+    #[test]
+    fn a_document_is_kept_as_it_was_sent() {
+        let sent = "{ \"errorType\":\"E\", \"errorMessage\":\"m\", \"trace\":[\"at f\"], \"own\":1.50 }\n";
+        let failure = raised(sent.as_bytes(), None);
+        assert_eq!((failure.kind, failure.error.error_data.as_deref()), (FailureKind::Raised, Some(sent)));
+        assert_eq!(failure.error.error_type.as_deref(), Some("E"));
+        for no_json in [&b"boom"[..], b"", b"{", b"\"\xff\""] {
+            let failure = raised(no_json, Some("H"));
+            assert_eq!((failure.kind, &failure.error.error_data), (FailureKind::Crashed, &None));
+            assert_eq!(failure.error.error_type.as_deref(), Some("H"));
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn answer(
         return Err(HandlerFailure::crashed(failure::INVALID_RESPONSE, message));
     }
     if function_error.is_some() {
-        return Err(failure::crashed(failure::read(&body, function_error)));
+        return Err(failure::raised(&body, function_error));
     }
     let body = String::from_utf8(body).map_err(|_| {
         HandlerFailure::crashed(failure::INVALID_RESPONSE, format!("the answer of {address} is not UTF-8"))

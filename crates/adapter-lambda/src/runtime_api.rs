@@ -156,7 +156,7 @@ async fn error(
 ) -> Response {
     connection.works(false);
     match read(&api, body).await {
-        Ok((body, _room)) => report(&api, &id, Err(failure::crashed(failure::read(&body, error_type(&headers))))).await,
+        Ok((body, _room)) => report(&api, &id, Err(failure::raised(&body, error_type(&headers)))).await,
         Err(unread) => refuse(&api, &id, unread),
     }
 }

@@ -44,6 +44,8 @@ pub enum FailureKind {
     Failed,
     /// It died or did not answer; another try may go better.
     Crashed,
+    /// The function's runtime said how it failed, in a document of its own that `error_data` holds as it was sent. Else as `Crashed`.
+    Raised,
     /// The call did not get to the function, as nobody was there or nobody was free: it did not run. Somebody may be there
     /// the next time.
     Unreached,

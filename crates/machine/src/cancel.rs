@@ -34,7 +34,8 @@ pub(crate) fn decide(state: &RunState, by: &str, reason: Option<&str>, decision:
 fn stopped(logical_attempt_id: u32, reason: Option<&str>) -> EventBody {
     let error = ErrorObject::new("Execution.Stopped", reason.unwrap_or("the run was cancelled"));
     let (status, error) = (ExecutionStatus::Stopped, Some(error));
-    EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result: None, error }))
+    let (result, document) = (None, None);
+    EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result, error, document }))
 }
 
 /// Takes back everything that a run which ends still has out.

@@ -111,6 +111,11 @@ pub enum Answer {
     Pending,
     /// It died, timed out or was refused by its runtime: to be tried again.
     Crashed(ErrorObject),
+    /// The same, and its runtime wrote a document about it, which is JSON, for the caller who waits.
+    Raised {
+        error: ErrorObject,
+        document: String,
+    },
     /// The call did not get to the function: it did not run, and is called again for as long as the execution may take.
     Unreached(ErrorObject),
     /// It answered something that is no answer: trying again would not help.

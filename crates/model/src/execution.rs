@@ -136,6 +136,9 @@ pub struct Ended {
     pub status: ExecutionStatus,
     pub result: Option<String>,
     pub error: Option<ErrorObject>,
+    /// What the runtime of a plain function wrote about its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }
 
 impl Execution {

@@ -72,8 +72,13 @@ async fn a_worker_reports_an_error() {
         assert_eq!(request.send().await.unwrap().status(), 202);
         let answer = soon(started).await.unwrap();
         assert_eq!((kind(&answer), message(&answer)), (expected, "m"));
-        let stack = answer.unwrap_err().error.stack_trace;
-        assert_eq!(stack.is_some(), expected == "E");
+        let failure = answer.unwrap_err();
+        assert_eq!(failure.error.stack_trace.is_some(), expected == "E");
+        assert_eq!(
+            (failure.kind, failure.error.error_data.as_deref()),
+            (FailureKind::Raised, Some(body)),
+            "as it was sent"
+        );
     }
 }
 

@@ -108,7 +108,10 @@ async fn failures_are_told_apart() {
         async |payload: &str| -> Answer { soon(fixture.handlers.call(Box::new(push(address, payload)))).await };
     let failed = answer(r#"200 Unhandled {"errorType":"E","errorMessage":"m","stackTrace":["at x"]}"#).await;
     assert_eq!((kind(&failed), message(&failed)), ("E", "m"));
-    assert_eq!(failed.unwrap_err().error.stack_trace, Some(vec!["at x".to_owned()]));
+    let failed = failed.unwrap_err();
+    assert_eq!(failed.error.stack_trace, Some(vec!["at x".to_owned()]));
+    let sent = r#"{"errorType":"E","errorMessage":"m","stackTrace":["at x"]}"#;
+    assert_eq!((failed.kind, failed.error.error_data.as_deref()), (FailureKind::Raised, Some(sent)), "as it was sent");
     assert_eq!(kind(&answer("200 Unhandled boom").await), "Unhandled");
     let unmarked = answer(r#"200 - {"errorType":"E","errorMessage":"m"}"#).await;
     assert_eq!(kind(&unmarked), "E");

@@ -25,7 +25,8 @@ pub(crate) fn end(
     cut_off(execution, decision);
     let last = last_event(state, status, error.as_ref());
     let logical_attempt_id = state.round;
-    decision.fact(EventBody::ExecutionEnded(Box::new(ExecutionEnded { logical_attempt_id, status, result, error })));
+    let ended = ExecutionEnded { logical_attempt_id, status, result, error, document: None };
+    decision.fact(EventBody::ExecutionEnded(Box::new(ended)));
     decision.fact(last);
     release(execution, decision);
     compensation::begin(state, execution, status, decision);

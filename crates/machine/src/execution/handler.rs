@@ -86,7 +86,7 @@ pub(crate) fn answered(
         decision.fact(fact);
     };
     if state.status == RunStatus::Paused
-        && !matches!(answer, Answer::Pending | Answer::Crashed(_) | Answer::Unreached(_))
+        && !matches!(answer, Answer::Pending | Answer::Crashed(_) | Answer::Raised { .. } | Answer::Unreached(_))
     {
         // A paused run does not end. All that the answer rests on is recorded, so the handler gives it again.
         over(HandlerStatus::Lost, None, 0);
@@ -95,10 +95,10 @@ pub(crate) fn answered(
     let fail = |decision: &mut Decision, error: Option<ErrorObject>| {
         end::end(state, execution, ExecutionStatus::Failed, None, error, decision);
     };
-    if let (Answer::Failed(Some(error)) | Answer::Crashed(error), Some(pin)) =
+    if let (Answer::Failed(Some(error)) | Answer::Crashed(error) | Answer::Raised { error, .. }, Some(pin)) =
         (answer, &execution.head.start.entrypoint)
     {
-        match verdict(pin, execution, error, matches!(answer, Answer::Crashed(_))) {
+        match verdict(pin, execution, error, !matches!(answer, Answer::Failed(_))) {
             Verdict::Again { wait_ms } => {
                 over(HandlerStatus::Retrying, Some(error.clone()), wait_ms);
                 if wait_ms == 0 && state.status == RunStatus::Running {
@@ -132,13 +132,16 @@ pub(crate) fn answered(
             over(HandlerStatus::Failed, Some(error.clone()), 0);
             fail(&mut decision, Some(error.clone()));
         }
-        Answer::Crashed(error) => {
+        Answer::Crashed(error) | Answer::Raised { error, .. } => {
             let failures = execution.head.failures + 1;
             let last = failures >= policy.invocation_failures_max || !execution.head.start.durable;
             let wait = if last { 0 } else { backoff_ms(failures, policy.invocation_backoff_ms) };
             over(HandlerStatus::Crashed, Some(error.clone()), wait);
             if last {
                 fail(&mut decision, Some(error.clone()));
+                if let Answer::Raised { document, .. } = answer {
+                    tell(execution, document, &mut decision);
+                }
             } else if wait == 0 && state.status == RunStatus::Running {
                 decision.act(dispatch(invocation + 1));
             }
@@ -149,6 +152,21 @@ pub(crate) fn answered(
         Answer::Pending => pending(state, execution, running, invocation, &mut decision, now),
     }
     Ok(decision)
+}
+
+/// The document of a failure goes where the result of a success would: to a caller who waits for a plain function. It is kept because
+/// another node may be the one to answer.
+fn tell(execution: &Execution, document: &str, decision: &mut Decision) {
+    let start = &execution.head.start;
+    let is_told = start.synchronous && !start.durable && start.parent.is_none() && start.entrypoint.is_none();
+    if !is_told || size::too_large(start, Some(document)).is_some() {
+        return;
+    }
+    for fact in &mut decision.facts {
+        if let EventBody::ExecutionEnded(body) = &mut fact.body {
+            body.document = Some(document.to_owned());
+        }
+    }
 }
 
 enum Verdict {

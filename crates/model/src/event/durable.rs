@@ -272,6 +272,9 @@ pub struct ExecutionEnded {
     pub result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
+    /// What the runtime of a plain function wrote about its failure, for the caller who waits for it: JSON, as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }
 
 /// A message for whoever waits for one of its name in the run.

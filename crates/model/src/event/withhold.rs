@@ -28,7 +28,7 @@ impl EventBody {
                 bare(&mut body.error);
             }
             EventBody::ExecutionEnded(body) => {
-                body.result = None;
+                (body.result, body.document) = (None, None);
                 bare(&mut body.error);
             }
             EventBody::MessageReceived(body) => body.payload = None,

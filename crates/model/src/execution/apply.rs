@@ -156,7 +156,8 @@ impl Execution {
         if self.head.ended.is_some() {
             return Applied::Duplicate;
         }
-        self.head.ended = Some(Ended { status: body.status, result: body.result.clone(), error: body.error.clone() });
+        let (result, error, document) = (body.result.clone(), body.error.clone(), body.document.clone());
+        self.head.ended = Some(Ended { status: body.status, result, error, document });
         self.head.retry_at = None;
         Applied::Changed
     }

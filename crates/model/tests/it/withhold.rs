@@ -28,7 +28,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
             "OperationResolved",
             json!({"operationId": "a", "occurrence": 1, "status": "SUCCEEDED", "payload": SECRET, "error": error}),
         ),
-        ("ExecutionEnded", json!({"status": "SUCCEEDED", "result": SECRET, "error": error})),
+        ("ExecutionEnded", json!({"status": "SUCCEEDED", "result": SECRET, "error": error, "document": SECRET})),
         ("MessageReceived", json!({"logicalAttemptId": 1, "signalId": "s", "name": "m", "payload": SECRET})),
         ("CompensationEnded", json!({"logicalAttemptId": 1, "error": error})),
         ("OfALaterVersion", json!({"anything": {"at": [SECRET]}})),

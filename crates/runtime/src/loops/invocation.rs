@@ -318,7 +318,7 @@ impl Invocation {
                     let answer = checked(loaded.as_deref(), read_answer(&reply.text, durable));
                     (answer, used(reply.usage))
                 }
-                Ok(Some(Err(failure))) => failed(failure),
+                Ok(Some(Err(failure))) => failed(failure, durable || loaded.is_some()),
                 Err(_) => {
                     let error = ErrorObject::new("Runtime.ExitError", "the handler panicked");
                     (Answer::Crashed(error), Used::default())
@@ -392,7 +392,7 @@ fn note_answer(span: &mut OpenSpan, answer: &Answer) {
         Answer::Succeeded(_) => ("succeeded", None),
         Answer::Pending => ("pending", None),
         Answer::Failed(error) => ("failed", Some(spans::kind_of(error.as_ref()))),
-        Answer::Crashed(error) => ("crashed", Some(spans::kind_of(Some(error)))),
+        Answer::Crashed(error) | Answer::Raised { error, .. } => ("crashed", Some(spans::kind_of(Some(error)))),
         Answer::Unreached(error) => ("unreached", Some(spans::kind_of(Some(error)))),
         Answer::Unreachable(error) => ("unreachable", Some(spans::kind_of(Some(error)))),
         Answer::Invalid(_) => ("invalid", Some("invalid_answer")),
@@ -407,10 +407,15 @@ fn used(usage: Usage) -> Used {
     Used { cpu_ms: usage.cpu_ms, memory_mb: usage.memory_mb, waited_ms: usage.waited_ms.into() }
 }
 
-fn failed(failure: HandlerFailure) -> (Answer, Used) {
-    let HandlerFailure { error, kind, usage } = failure;
+/// `in_parts`: its callers are told of an error by type and message, and not in the words of the function's runtime.
+fn failed(failure: HandlerFailure, in_parts: bool) -> (Answer, Used) {
+    let HandlerFailure { mut error, kind, usage } = failure;
     let answer = match kind {
         FailureKind::Failed => Answer::Failed(Some(error)),
+        FailureKind::Raised => match error.error_data.take().filter(|_| !in_parts) {
+            Some(document) => Answer::Raised { error, document },
+            None => Answer::Crashed(error),
+        },
         FailureKind::Crashed => Answer::Crashed(error),
         FailureKind::Unreached => Answer::Unreached(error),
         FailureKind::Unreachable => Answer::Unreachable(error),

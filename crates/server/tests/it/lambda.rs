@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use servo_adapter::{HandlerCall, HandlerFailure, Handlers, Reply};
+use servo_adapter::{FailureKind, HandlerCall, HandlerFailure, Handlers, Reply};
+use servo_model::operation::ErrorObject;
 use servo_server::auth::{AccessKey, Auth};
 
 use crate::harness::{Answer, Options, Server, keys};
@@ -17,6 +18,9 @@ struct Echo;
 impl Handlers for Echo {
     async fn call(&self, call: Box<HandlerCall>) -> Result<Reply, HandlerFailure> {
         let envelope: Value = serde_json::from_str(&call.payload).unwrap();
+        if !call.spec.durable {
+            return plain(&envelope);
+        }
         let input = &envelope["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"];
         let input = input.as_str().unwrap_or("null");
         match serde_json::from_str::<Value>(input).unwrap()["do"].as_str() {
@@ -34,6 +38,18 @@ impl Handlers for Echo {
             _ => Ok(json!({"Status": "SUCCEEDED", "Result": input}).to_string().into()),
         }
     }
+}
+
+/// A plain function fails in the words of its runtime, or in ours where those have none.
+fn plain(input: &Value) -> Result<Reply, HandlerFailure> {
+    let error = ErrorObject::new("TypeError", "boom");
+    Err(match input["raises"].as_str() {
+        Some(document) => {
+            let error = ErrorObject { error_data: Some(document.to_owned()), ..error };
+            HandlerFailure::new(FailureKind::Raised, error)
+        }
+        None => HandlerFailure::new(FailureKind::Crashed, error),
+    })
 }
 
 async fn server() -> Server {
@@ -183,6 +199,35 @@ async fn a_failure_is_a_function_error() {
     assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-function-error")), (200, "Unhandled"));
     let body: Value = answer.json().await.unwrap();
     assert_eq!((&body["errorType"], &body["errorMessage"]), (&json!("Boom"), &json!("no")));
+}
+
+/// DX-090: what the runtime of a plain function wrote about its failure is what its caller reads, byte for byte, also from the log. Our
+/// own words have no members that say nothing.
+#[tokio::test]
+async fn an_error_document_passes_unchanged() {
+    let server = server().await;
+    let spec = json!({"reach": {"kind": "inProcess"}, "durable": false});
+    assert_eq!(server.send(Method::PUT, "/v1/functions/plain", "", Some(&spec)).await.status, 200);
+    let path = "/2015-03-31/functions/plain/invocations?Qualifier=%24LATEST";
+    let call = async |input: &Value, name: &str| {
+        let request = server.request(Method::POST, path).header("x-amz-durable-execution-name", name);
+        let answer = request.body(input.to_string()).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-function-error")), (200, "Unhandled"));
+        (header(&answer, "x-amz-durable-execution-arn").to_owned(), answer.text().await.unwrap())
+    };
+    let sent = "{ \"errorType\":\"TypeError\", \"errorMessage\":\"boom\", \"trace\":[\"at f\"], \"own\":1.50 }\n";
+    for again in ["a", "a", "b"] {
+        let (arn, body) = call(&json!({"raises": sent}), again).await;
+        assert_eq!(body, sent);
+        let shown: Value =
+            serde_json::from_str(&server.get(&format!("/2025-12-01/durable-executions/{}", escaped(&arn))).await.text)
+                .unwrap();
+        assert_eq!(shown["Error"], json!({"ErrorType": "TypeError", "ErrorMessage": "boom"}), "{shown}");
+        assert_eq!(shown.get("Result"), None);
+    }
+    let (_, body) = call(&json!({}), "c").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body, json!({"errorType": "TypeError", "errorMessage": "boom"}));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::world::{World, invoke, start};
 
 fn ended(status: E) -> Ended {
     let error = (status != E::Succeeded).then(|| ErrorObject::new("Why", "Execution timed out after 9 seconds."));
-    Ended { status, result: (status == E::Succeeded).then(|| "1".to_owned()), error }
+    Ended { status, result: (status == E::Succeeded).then(|| "1".to_owned()), error, document: None }
 }
 
 /// DX-007

@@ -1,5 +1,7 @@
 //! Invocations: fenced, retried, and never for ever.
 
+use std::sync::Arc;
+
 use servo_machine::{Answer, Checkpoint, ExecutionCommand, Refusal, Used};
 use servo_model::RunStatus;
 use servo_model::event::EventBody;
@@ -176,6 +178,28 @@ fn a_plain_function_is_not_tried_again_and_cannot_checkpoint() {
     assert_eq!(world.checkpoint(vec![step("s", A::Start)]), Err(Refusal::StaleToken));
     world.answer(crash()).unwrap();
     assert_eq!(world.state.status, RunStatus::Failed);
+}
+
+/// What a function's runtime wrote about its failure is kept for the caller who waits for a plain function, and for nobody else.
+#[test]
+fn a_document_of_a_failure_is_kept_for_who_waits() {
+    let kept = |durable: bool, synchronous: bool, document: &str| {
+        let mut begin = start(durable);
+        Arc::make_mut(&mut begin.start).synchronous = synchronous;
+        let mut world = World::with(begin);
+        world.invoke();
+        let error = ErrorObject::new("TypeError", "boom");
+        world.answer(Answer::Raised { error, document: document.to_owned() }).unwrap();
+        assert_eq!(world.state.status == RunStatus::Failed, !durable, "as after any crash");
+        world.execution().head.ended.clone().and_then(|ended| ended.document)
+    };
+    let sent = r#"{"errorType":"TypeError","trace":["at f"]}"#;
+    assert_eq!(kept(false, true, sent).as_deref(), Some(sent));
+    assert_eq!(kept(false, false, sent), None, "nobody waits");
+    assert_eq!(kept(true, true, sent), None, "a durable one is invoked again");
+    let large = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    assert!(kept(false, true, &large(6 * 1024 * 1024)).is_some());
+    assert_eq!(kept(false, true, &large(6 * 1024 * 1024 + 1)), None, "larger than a result may be");
 }
 
 #[test]

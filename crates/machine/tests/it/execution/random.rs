@@ -101,7 +101,7 @@ fn perform(world: &mut World, op: &Op) {
             drop(world.callback(&format!("b{id}"), answer));
         }
         Op::Chained(id) => {
-            let ended = Ended { status: ExecutionStatus::Succeeded, result: None, error: None };
+            let ended = Ended { status: ExecutionStatus::Succeeded, result: None, error: None, document: None };
             drop(world.run(ExecutionCommand::ChainedEnded { operation_id: format!("i{id}"), ended }));
         }
         Op::Pass(seconds) => world.advance(*seconds),

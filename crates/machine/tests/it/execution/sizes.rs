@@ -77,7 +77,7 @@ fn a_large_result_of_another_fails_the_operation() {
     for (size, status) in [(SMALL, OperationStatus::Succeeded), (SMALL + 1, OperationStatus::Failed)] {
         let mut world = World::running();
         world.checkpoint(vec![invoke("i", "g")]).unwrap();
-        let ended = Ended { status: E::Succeeded, result: Some("x".repeat(size)), error: None };
+        let ended = Ended { status: E::Succeeded, result: Some("x".repeat(size)), error: None, document: None };
         world.run(ExecutionCommand::ChainedEnded { operation_id: "i".to_owned(), ended }).unwrap();
         assert_eq!(world.operation("i").status, status);
         let said = world.operation("i").error.clone().and_then(|error| error.error_message);

@@ -8,7 +8,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use servo_model::execution::Ended;
-use servo_model::operation::ExecutionStatus;
+use servo_model::operation::{ErrorObject, ExecutionStatus};
 use servo_model::{Role, TraceContext, trace};
 use servo_runtime::executions::{Begun, StartFunction};
 use servo_wire::lambda::ErrorName;
@@ -100,21 +100,30 @@ fn named(mut response: Response, begun: &Begun) -> Response {
     response
 }
 
-/// The result as the function gave it, or its error in the form of a function error.
+/// The result as the function gave it, or the document that its runtime wrote about its error.
 fn result(ended: Ended) -> Response {
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     if ended.status == ExecutionStatus::Succeeded {
         return (StatusCode::OK, json, Body::from(ended.result.unwrap_or_else(|| "null".to_owned()))).into_response();
     }
-    let error = ended.error.unwrap_or_default();
-    let document = json!({
-        "errorType": error.error_type.unwrap_or_else(|| ended.status.as_str().to_owned()),
-        "errorMessage": error.error_message.unwrap_or_else(|| {
-            format!("the execution ended with the status {} and without a message", ended.status.as_str())
-        }),
-        "errorData": error.error_data,
-        "stackTrace": error.stack_trace.unwrap_or_default(),
-    });
+    let document = ended.document.unwrap_or_else(|| document(ended.status, ended.error.unwrap_or_default()));
     let failed = [(FUNCTION_ERROR, HeaderValue::from_static("Unhandled"))];
-    (StatusCode::OK, json, failed, Body::from(document.to_string())).into_response()
+    (StatusCode::OK, json, failed, Body::from(document)).into_response()
+}
+
+/// Of an error that no runtime of the function wrote about: what is known of it, as runtimes would write it.
+fn document(status: ExecutionStatus, error: ErrorObject) -> String {
+    let mut document = json!({
+        "errorType": error.error_type.unwrap_or_else(|| status.as_str().to_owned()),
+        "errorMessage": error.error_message.unwrap_or_else(|| {
+            format!("the execution ended with the status {} and without a message", status.as_str())
+        }),
+    });
+    if let Some(data) = error.error_data {
+        document["errorData"] = data.into();
+    }
+    if let Some(frames) = error.stack_trace.filter(|frames| !frames.is_empty()) {
+        document["stackTrace"] = frames.into();
+    }
+    document.to_string()
 }
