@@ -16,7 +16,7 @@ pub(crate) const INVALID_PARAMETER: &str = "InvalidParameterValueException";
 pub(crate) const INVALID_RESPONSE: &str = "Runtime.InvalidResponse";
 pub(crate) const NO_WORKER: &str = "Runtime.NoWorker";
 pub(crate) const NOT_FOUND: &str = "ResourceNotFoundException";
-pub(crate) const RESPONSE_TOO_LARGE: &str = "Function.ResponseSizeTooLarge";
+const RESPONSE_TOO_LARGE: &str = "Function.ResponseSizeTooLarge";
 pub(crate) const TIMED_OUT: &str = "Sandbox.Timedout";
 pub(crate) const TOO_MANY: &str = "TooManyRequests";
 
@@ -82,6 +82,11 @@ pub(crate) fn raised(body: &[u8], fallback_type: Option<&str>) -> HandlerFailure
         }
         None => crashed(error),
     }
+}
+
+/// An answer that is too large would be as large the next time.
+pub(crate) fn too_large(message: String) -> HandlerFailure {
+    HandlerFailure::new(FailureKind::Failed, ErrorObject::new(RESPONSE_TOO_LARGE, message))
 }
 
 pub(crate) fn crashed(error: ErrorObject) -> HandlerFailure {

@@ -55,7 +55,7 @@ impl Push {
         while let Some(chunk) = response.chunk().await.map_err(|error| broken(&address, error))? {
             if body.len() + chunk.len() > ANSWER_BYTES_MAX {
                 let message = format!("{address} answered with more than {ANSWER_BYTES_MAX} bytes; let it answer less");
-                return Err(HandlerFailure::crashed(failure::RESPONSE_TOO_LARGE, message));
+                return Err(failure::too_large(message));
             }
             body.extend_from_slice(&chunk);
         }

@@ -198,8 +198,7 @@ fn refuse(api: &Api, id: &str, unread: Unread) -> Response {
         Unread::Busy => busy(BODIES),
         Unread::TooLarge => {
             let message = format!("the answer has more than {ANSWER_BYTES_MAX} bytes; let the handler answer less");
-            let failure = HandlerFailure::crashed(failure::RESPONSE_TOO_LARGE, message);
-            if api.hub.answer(api.port, id, Err(failure)) { too_large() } else { unknown() }
+            if api.hub.answer(api.port, id, Err(failure::too_large(message))) { too_large() } else { unknown() }
         }
     }
 }

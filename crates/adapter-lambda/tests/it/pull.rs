@@ -240,7 +240,10 @@ async fn a_response_has_a_largest_size() {
         assert_eq!(fixture.respond(address, id, &body).await, status, "{id}");
         match soon(started).await.unwrap() {
             Ok(answer) => assert_eq!((answer.text.len(), status), (LIMIT, 202)),
-            answer => assert_eq!((kind(&answer), status), ("Function.ResponseSizeTooLarge", 413)),
+            answer => {
+                assert_eq!((kind(&answer), status), ("Function.ResponseSizeTooLarge", 413));
+                assert_eq!(answer.unwrap_err().kind, FailureKind::Failed, "it would be as large again");
+            }
         }
     }
 }

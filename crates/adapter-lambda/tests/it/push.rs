@@ -124,7 +124,9 @@ async fn failures_are_told_apart() {
         assert!(message(&refused).contains(status) && message(&refused).contains("why"), "{refused:?}");
         assert_eq!(refused.unwrap_err().kind, FailureKind::Crashed);
     }
-    assert_eq!(kind(&answer("200 - large").await), "Function.ResponseSizeTooLarge");
+    let large = answer("200 - large").await;
+    assert_eq!(kind(&large), "Function.ResponseSizeTooLarge");
+    assert_eq!(large.unwrap_err().kind, FailureKind::Failed, "it would be as large again");
     assert_eq!(kind(&answer("200 - bytes").await), "Runtime.InvalidResponse");
 }
 

@@ -21,6 +21,10 @@ impl Handlers for Echo {
         if !call.spec.durable {
             return plain(&envelope);
         }
+        if call.function == "large" {
+            let error = ErrorObject::new("Function.ResponseSizeTooLarge", "let it answer less");
+            return Err(HandlerFailure::new(FailureKind::Failed, error));
+        }
         let input = &envelope["InitialExecutionState"]["Operations"][0]["ExecutionDetails"]["InputPayload"];
         let input = input.as_str().unwrap_or("null");
         match serde_json::from_str::<Value>(input).unwrap()["do"].as_str() {
@@ -228,6 +232,24 @@ async fn an_error_document_passes_unchanged() {
     let (_, body) = call(&json!({}), "c").await;
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body, json!({"errorType": "TypeError", "errorMessage": "boom"}));
+}
+
+/// DX-091: an answer that is too large is so the next time, too: the execution has failed, and who waits is told.
+#[tokio::test]
+async fn an_answer_that_is_too_large_ends_the_execution() {
+    let server = server().await;
+    let spec = json!({"reach": {"kind": "inProcess"}});
+    assert_eq!(server.send(Method::PUT, "/v1/functions/large", "", Some(&spec)).await.status, 200);
+    let path = "/2015-03-31/functions/large/invocations?Qualifier=%24LATEST";
+    let answer = server.request(Method::POST, path).body("{}").send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), header(&answer, "x-amz-function-error")), (200, "Unhandled"));
+    let arn = escaped(header(&answer, "x-amz-durable-execution-arn"));
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body["errorType"], "Function.ResponseSizeTooLarge", "{body}");
+    let history = server.get(&format!("/2025-12-01/durable-executions/{arn}/history")).await;
+    let history: Value = serde_json::from_str(&history.text).unwrap();
+    let kinds: Vec<_> = history["Events"].as_array().unwrap().iter().map(|event| event["EventType"].clone()).collect();
+    assert_eq!(kinds, ["ExecutionStarted", "InvocationCompleted", "ExecutionFailed"]);
 }
 
 #[tokio::test]

@@ -20,8 +20,9 @@ use crate::body;
 use crate::link::belongs_to;
 use crate::rooms::{Seat, Whose, busy};
 
-/// The largest payload of a call, with room for what stands around it.
-pub(in crate::routes) const BODY_BYTES_MAX: usize = 6 * 1024 * 1024 + 256 * 1024;
+/// The largest payload of a call, each of whose characters JSON may spell with two, and room for what stands around it. Who sends more
+/// of them at once than there is room for bodies is refused.
+pub(in crate::routes) const BODY_BYTES_MAX: usize = 2 * 6 * 1024 * 1024 + 256 * 1024;
 
 /// A call of the API: its path parameter, query, headers and body, and who makes it.
 #[derive(Debug)]

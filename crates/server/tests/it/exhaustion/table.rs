@@ -90,7 +90,7 @@ const STEPS_MAX: usize = 8;
 const BODY_MAX: usize = 7 * MIB;
 const IMPORT_MAX: usize = 5_000;
 const PARAMS_MAX: usize = 6 * MIB;
-const LAMBDA_BODY_MAX: usize = 6 * MIB + 256 * 1024;
+const LAMBDA_BODY_MAX: usize = 12 * MIB + 256 * 1024;
 const MIB: usize = 1024 * 1024;
 
 fn x(count: usize) -> String {
