@@ -73,6 +73,12 @@ impl<T> BatchResult<T> {
         Ok(self.items.iter().filter_map(|item| item.result.as_ref()).collect())
     }
 
+    /// The results themselves, in the order of the inputs, or the first error if any failed.
+    pub fn into_results(self) -> Result<Vec<T>, DurableError> {
+        self.throw_if_errors()?;
+        Ok(self.items.into_iter().filter_map(|item| item.result).collect())
+    }
+
     /// Failed if any branch has failed, whatever the rules tolerate.
     pub fn status(&self) -> BatchItemStatus {
         if self.has_failures() { BatchItemStatus::Failed } else { BatchItemStatus::Succeeded }

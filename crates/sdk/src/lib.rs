@@ -71,6 +71,7 @@
 #[cfg(feature = "aws")]
 mod aws;
 mod batch;
+mod builders;
 #[cfg(feature = "http")]
 mod channel;
 mod clock;

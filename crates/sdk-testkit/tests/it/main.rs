@@ -3,6 +3,7 @@
 // The published example uses the SDK by this name.
 extern crate servo_sdk as aws_durable_execution_sdk;
 
+mod configs;
 mod faults;
 mod kit;
 // Formatting would change what is to stay unchanged.

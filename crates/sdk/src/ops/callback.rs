@@ -71,23 +71,52 @@ impl<T: DeserializeOwned> Callback<T> {
 
 impl DurableContext {
     /// Makes a callback id that an outside party can answer to. Returns at once, also when the answer is there already.
+    ///
+    /// ```
+    /// use servo_sdk::{Callback, CallbackConfig, DurableContext, DurableError, Duration, StepConfig};
+    ///
+    /// async fn deliver(parcel: u64, ctx: DurableContext) -> Result<String, DurableError> {
+    ///     let signed = CallbackConfig::named("signed").timeout(Duration::from_days(2));
+    ///     let signed: Callback<String> = ctx.create_callback(signed).await?;
+    ///     let id = signed.callback_id();
+    ///     // Whoever has the id answers with a JSON text, over the API, the console or the command line.
+    ///     let send = |_| { println!("courier: bring {parcel}, answer to {id}"); Ok(()) };
+    ///     let () = ctx.step(send, StepConfig::named("send")).await?;
+    ///     signed.result().await
+    /// }
+    /// ```
     pub fn create_callback<'a, T>(
         &self,
-        config: Option<CallbackConfig>,
+        config: impl Into<Option<CallbackConfig>>,
     ) -> DurableFuture<'a, Result<Callback<T>, DurableError>>
     where
         T: DeserializeOwned + 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Callback, SubType::Callback), config.name.as_deref());
         DurableFuture::new(op, |op| create(op, config))
     }
 
     /// Makes a callback, runs `submitter` with its id as a step, and waits for the answer.
+    ///
+    /// `submitter` gets a [`StepContext`] and the id. A refusal and a timeout are a [`DurableError::Callback`].
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, Duration, StepContext, WaitForCallbackConfig};
+    ///
+    /// async fn approve(cents: u64, ctx: DurableContext) -> Result<String, DurableError> {
+    ///     let ask = |_: StepContext, id: String| { println!("{cents} cents? answer to {id}"); Ok(()) };
+    ///     let patient = WaitForCallbackConfig::named("approval").timeout(Duration::from_days(2));
+    ///     match ctx.wait_for_callback(ask, patient).await {
+    ///         Err(DurableError::Callback { message, .. }) => Ok(format!("not approved: {message}")),
+    ///         outcome => outcome,
+    ///     }
+    /// }
+    /// ```
     pub fn wait_for_callback<'a, T, F, R, M>(
         &self,
         submitter: F,
-        config: Option<WaitForCallbackConfig>,
+        config: impl Into<Option<WaitForCallbackConfig>>,
     ) -> DurableFuture<'a, Result<T, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -96,7 +125,7 @@ impl DurableContext {
         R::Future: Send + 'a,
         M: 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::WaitForCallback), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
             let shape = Shape::new(config.serdes.as_ref(), Nesting::Nested);

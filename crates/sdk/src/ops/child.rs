@@ -18,10 +18,25 @@ const RESULT_BYTES_MAX: usize = 256 * 1024;
 
 impl DurableContext {
     /// Runs `func` in a context of its own and records its result. Once it is done, its operations are not replayed.
+    ///
+    /// The closure gets the child's [`DurableContext`] by value; inside, work with that one and not with the handler's.
+    ///
+    /// ```
+    /// use servo_sdk::{ContextConfig, DurableContext, DurableError, StepConfig};
+    ///
+    /// async fn order(id: u64, ctx: DurableContext) -> Result<String, DurableError> {
+    ///     let pack = async |child: DurableContext| {
+    ///         let weight: u64 = child.step(|_| Ok(id * 2), StepConfig::named("weigh")).await?;
+    ///         let label: String = child.step(|_| Ok(format!("{id}: {weight} g")), StepConfig::named("label")).await?;
+    ///         Ok(label)
+    ///     };
+    ///     ctx.run_in_child_context(pack, ContextConfig::named("pack")).await
+    /// }
+    /// ```
     pub fn run_in_child_context<'a, T, F, R, M>(
         &self,
         func: F,
-        config: Option<ContextConfig>,
+        config: impl Into<Option<ContextConfig>>,
     ) -> DurableFuture<'a, Result<T, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -30,7 +45,7 @@ impl DurableContext {
         R::Future: Send + 'a,
         M: 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::RunInChildContext), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
             let shape = Shape {

@@ -28,6 +28,17 @@ impl DurableContext {
     }
 
     /// All results in order, or the first error.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, StepConfig};
+    ///
+    /// async fn handler(_: (), ctx: DurableContext) -> Result<Vec<u32>, DurableError> {
+    ///     // Not awaited yet: the combinator runs them side by side.
+    ///     let slow = ctx.step(|_| Ok(1), StepConfig::named("slow"));
+    ///     let quick = ctx.step(|_| Ok(2), StepConfig::named("quick"));
+    ///     ctx.all(vec![slow, quick]).await
+    /// }
+    /// ```
     pub fn all<'a, T, Fut>(&self, futures: Vec<Fut>) -> DurableFuture<'a, Result<Vec<T>, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -37,6 +48,18 @@ impl DurableContext {
     }
 
     /// Waits for every future, whatever comes out of it.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, StepConfig};
+    ///
+    /// async fn handler(_: (), ctx: DurableContext) -> Result<usize, DurableError> {
+    ///     // Not awaited yet: the combinator runs them side by side.
+    ///     let slow = ctx.step(|_| Ok(1), StepConfig::named("slow"));
+    ///     let quick = ctx.step(|_| Ok(2), StepConfig::named("quick"));
+    ///     let settled = ctx.all_settled::<u32, _>(vec![slow, quick]).await;
+    ///     Ok(settled.success_count())
+    /// }
+    /// ```
     pub fn all_settled<'a, T, Fut>(&self, futures: Vec<Fut>) -> DurableFuture<'a, BatchResult<T>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -62,6 +85,17 @@ impl DurableContext {
     }
 
     /// The outcome of the first future that settles. The others are dropped.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, StepConfig};
+    ///
+    /// async fn handler(_: (), ctx: DurableContext) -> Result<u32, DurableError> {
+    ///     // Not awaited yet: the combinator runs them side by side.
+    ///     let slow = ctx.step(|_| Ok(1), StepConfig::named("slow"));
+    ///     let quick = ctx.step(|_| Ok(2), StepConfig::named("quick"));
+    ///     ctx.race(vec![slow, quick]).await
+    /// }
+    /// ```
     pub fn race<'a, T, Fut>(&self, futures: Vec<Fut>) -> DurableFuture<'a, Result<T, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -73,7 +107,18 @@ impl DurableContext {
         })
     }
 
-    /// The result of the first future that succeeds. Fails when all have failed.
+    /// The result of the first future that succeeds. Fails when all have failed, with all their messages.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, StepConfig};
+    ///
+    /// async fn handler(_: (), ctx: DurableContext) -> Result<u32, DurableError> {
+    ///     // Not awaited yet: the combinator runs them side by side.
+    ///     let slow = ctx.step(|_| Ok(1), StepConfig::named("slow"));
+    ///     let quick = ctx.step(|_| Ok(2), StepConfig::named("quick"));
+    ///     ctx.any(vec![slow, quick]).await
+    /// }
+    /// ```
     pub fn any<'a, T, Fut>(&self, futures: Vec<Fut>) -> DurableFuture<'a, Result<T, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,

@@ -49,6 +49,26 @@ impl WaitForConditionContext {
 impl DurableContext {
     /// Calls `check` until the strategy is content, with the state that the last check returned. The first check is made
     /// at once; between checks the execution is suspended. An error of `check` ends it.
+    ///
+    /// `check` gets the state and a [`WaitForConditionContext`], in this order, and returns the next state. The last one is the
+    /// result.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, Duration, WaitDecision, WaitForConditionConfig, WaitForConditionContext};
+    ///
+    /// async fn export(table: String, ctx: DurableContext) -> Result<u32, DurableError> {
+    ///     // Stands for a request that asks how far it is.
+    ///     let check = async |percent: u32, check: WaitForConditionContext| {
+    ///         check.logger().info(&format!("{table}: {percent} percent"));
+    ///         Ok(percent + 50)
+    ///     };
+    ///     let rule = WaitForConditionConfig::new(0, |percent, _checks| match percent {
+    ///         100.. => WaitDecision::Done,
+    ///         _ => WaitDecision::Continue(Duration::from_seconds(30)),
+    ///     });
+    ///     ctx.wait_for_condition(check, rule.named("exported").max_checks(100)).await
+    /// }
+    /// ```
     pub fn wait_for_condition<'a, T, F, R, M>(
         &self,
         check: F,

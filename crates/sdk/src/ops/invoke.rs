@@ -14,17 +14,27 @@ use crate::{DurableContext, DurableError};
 
 impl DurableContext {
     /// Runs another function and returns its result or its error. The execution is suspended meanwhile.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, InvokeConfig};
+    ///
+    /// async fn outer(number: u32, ctx: DurableContext) -> Result<u32, DurableError> {
+    ///     // The payload is written as JSON, and the result read as the type that is asked for.
+    ///     let doubled: u32 = ctx.invoke("double", number, InvokeConfig::named("twice")).await?;
+    ///     ctx.invoke("double", doubled, None).await
+    /// }
+    /// ```
     pub fn invoke<'a, P, R>(
         &self,
         function_name: &str,
         payload: P,
-        config: Option<InvokeConfig<P, R>>,
+        config: impl Into<Option<InvokeConfig<P, R>>>,
     ) -> DurableFuture<'a, Result<R, DurableError>>
     where
         P: Serialize + Send + Sync + 'a,
         R: DeserializeOwned + 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::ChainedInvoke, SubType::ChainedInvoke), config.name.as_deref());
         let function_name = function_name.to_owned();
         DurableFuture::new(op, |op| async move { run(&op, function_name, payload, &config).await })

@@ -17,11 +17,31 @@ use crate::{DurableContext, DurableError, panic};
 
 impl DurableContext {
     /// Runs `func` for every item. Failed items are part of the result; the map itself succeeds.
+    ///
+    /// `func` gets the item's own [`DurableContext`], the item, and its index from 0, in this order. What it does durably goes
+    /// through that context. Leave out `move`: the closure is called once for each item and borrows what it needs.
+    ///
+    /// The [`BatchResult`] has an item for each input that was started. [`BatchResult::into_results`] gives the results, or
+    /// the first error; [`BatchResult::succeeded`] and [`BatchResult::failed`] tell them apart. How many failures end the map
+    /// early is told by [`CompletionConfig`](crate::CompletionConfig).
+    ///
+    /// ```
+    /// use servo_sdk::{BatchResult, DurableContext, DurableError, MapConfig, StepConfig};
+    ///
+    /// async fn sizes(pages: Vec<String>, ctx: DurableContext) -> Result<Vec<usize>, DurableError> {
+    ///     let size = async |item_ctx: DurableContext, page: String, index: usize| {
+    ///         let letters: usize = item_ctx.step(|_| Ok(page.len()), StepConfig::named(format!("count {index}"))).await?;
+    ///         Ok(letters)
+    ///     };
+    ///     let sizes: BatchResult<usize> = ctx.map(pages, size, MapConfig::named("pages").max_concurrency(4)).await?;
+    ///     sizes.into_results()
+    /// }
+    /// ```
     pub fn map<'a, T, U, F, R, M>(
         &self,
         inputs: Vec<T>,
         func: F,
-        config: Option<MapConfig>,
+        config: impl Into<Option<MapConfig>>,
     ) -> DurableFuture<'a, Result<BatchResult<U>, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'a,
@@ -31,7 +51,7 @@ impl DurableContext {
         R::Future: Send + 'a,
         M: 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::Map), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
             let rules = Rules { max_concurrency: config.max_concurrency, completion: config.completion_config };

@@ -37,12 +37,28 @@ where
 }
 
 impl DurableContext {
-    /// Runs all branches. Failed branches are part of the result; the operation itself succeeds. Use [`branch`] for
-    /// closures of different types.
+    /// Runs all branches, each with a [`DurableContext`] of its own. Failed branches are part of the result; the operation itself
+    /// succeeds. Use [`branch`] for closures of different types: any two closures written down apart are.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, ParallelConfig, StepConfig, branch};
+    ///
+    /// async fn quote(item: String, ctx: DurableContext) -> Result<u32, DurableError> {
+    ///     let near = branch(async |ctx: DurableContext| {
+    ///         let price: u32 = ctx.step(|_| Ok(item.len() as u32), StepConfig::named("ask near")).await?;
+    ///         Ok(price)
+    ///     });
+    ///     let far = branch(|_: DurableContext| Ok(12));
+    ///     let asked = ctx.parallel(vec![near, far], ParallelConfig::named("quotes").branch_names(["near", "far"])).await?;
+    ///     // In the branches' order; those that failed are left out here.
+    ///     let prices = asked.succeeded().into_iter().filter_map(|branch| branch.result);
+    ///     prices.min().ok_or_else(|| DurableError::user("NoPrice", "nobody sells it"))
+    /// }
+    /// ```
     pub fn parallel<'a, T, F, R, M>(
         &self,
         functions: Vec<F>,
-        config: Option<ParallelConfig>,
+        config: impl Into<Option<ParallelConfig>>,
     ) -> DurableFuture<'a, Result<BatchResult<T>, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -51,7 +67,7 @@ impl DurableContext {
         R::Future: Send + 'a,
         M: 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Context, SubType::Parallel), config.name.as_deref());
         DurableFuture::new(op, |op| async move {
             let rules = Rules { max_concurrency: config.max_concurrency, completion: config.completion_config };

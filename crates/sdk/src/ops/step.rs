@@ -57,11 +57,32 @@ impl StepContext {
 impl DurableContext {
     /// Runs `func` and records its result. On replay the recorded result comes back and `func` does not run.
     ///
-    /// `func` returns a result or a future of one, and may borrow from the handler.
+    /// `func` gets a [`StepContext`] and returns a result or a future of one. It may borrow from the handler. Without a
+    /// configuration the step has no name and six attempts.
+    ///
+    /// ```
+    /// use servo_sdk::{Backoff, DurableContext, DurableError, Duration, RetryContext, RetryDecision, StepConfig, StepContext};
+    ///
+    /// async fn pay(cents: u64, ctx: DurableContext) -> Result<String, DurableError> {
+    ///     let key: String = ctx.step(|_| Ok(format!("key-{cents}")), None).await?;
+    ///     // Three attempts, ten seconds apart. The closure may be async.
+    ///     let charge = StepConfig::named("charge").retry_every(3, Duration::from_seconds(10));
+    ///     let body = async |step: StepContext| Ok(format!("{key}, attempt {}", step.attempt()));
+    ///     let receipt: String = ctx.step(body, charge).await?;
+    ///     // A rule of one's own, or of the error's type.
+    ///     let rule = |failed: &RetryContext<'_>| match failed.attempt {
+    ///         ..5 => RetryDecision::Retry(std::time::Duration::from_secs(1)),
+    ///         _ => RetryDecision::GiveUp,
+    ///     };
+    ///     let () = ctx.step(|_| Ok(()), StepConfig::named("book").retry(rule)).await?;
+    ///     let patient = Backoff { max_attempts: 20, non_retryable: vec!["Declined".to_owned()], ..Backoff::default() };
+    ///     ctx.step(|_| Ok(receipt), StepConfig::named("mail").retry(patient)).await
+    /// }
+    /// ```
     pub fn step<'a, T, F, R, M>(
         &self,
         func: F,
-        config: Option<StepConfig>,
+        config: impl Into<Option<StepConfig>>,
     ) -> DurableFuture<'a, Result<T, DurableError>>
     where
         T: Serialize + DeserializeOwned + Send + 'a,
@@ -70,7 +91,7 @@ impl DurableContext {
         R::Future: Send + 'a,
         M: 'a,
     {
-        let config = config.unwrap_or_default();
+        let config = config.into().unwrap_or_default();
         let op = self.op((OperationType::Step, SubType::Step), config.name.as_deref());
         DurableFuture::new(op, |op| async move { run(&op, func, &config).await })
     }

@@ -11,6 +11,15 @@ use crate::{DurableContext, DurableError, Duration};
 
 impl DurableContext {
     /// Suspends the execution for so long. No process is held meanwhile.
+    ///
+    /// ```
+    /// use servo_sdk::{DurableContext, DurableError, Duration};
+    ///
+    /// async fn remind(_: (), ctx: DurableContext) -> Result<(), DurableError> {
+    ///     ctx.wait(Duration::from_days(7), Some("time to answer")).await?;
+    ///     ctx.wait(Duration::from_minutes(5), None).await
+    /// }
+    /// ```
     pub fn wait(&self, duration: Duration, name: Option<&str>) -> DurableFuture<'static, Result<(), DurableError>> {
         let op = self.op((OperationType::Wait, SubType::Wait), name);
         DurableFuture::new(op, |op| async move { run(&op, duration).await })
