@@ -127,7 +127,7 @@ pub use http::ServoClient;
 #[cfg(feature = "lambda")]
 pub use lambda::{run, run_with};
 pub use logger::{LogContext, LogLevel, Logger, ScopedLogger, TracingLogger};
-pub use ops::{Branch, Callback, StepContext, WaitForConditionContext, branch};
+pub use ops::{Branch, Callback, Saga, SagaStep, StepContext, WaitForConditionContext, branch};
 pub use options::Options;
 pub use plugin::{AttemptInfo, Interceptor, InvocationEnd, InvocationInfo, OperationInfo, Plugin};
 pub use serdes::{JsonSerDes, SerDes, SerDesContext, SerDesError, ValueSerDes};

@@ -6,6 +6,7 @@ extern crate servo_sdk as aws_durable_execution_sdk;
 mod configs;
 mod faults;
 mod kit;
+mod saga;
 // Formatting would change what is to stay unchanged.
 #[rustfmt::skip]
 #[expect(unused_imports, unused_variables, reason = "the example is taken as it was published")]
