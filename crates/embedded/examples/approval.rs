@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use servo_embedded::{Error, Servo, Start};
-use servo_sdk::{BoxError, DurableContext, DurableError, StepConfig, WaitForCallbackConfig};
+use servo_sdk::{BoxError, DurableContext, DurableError, Duration, StepConfig, WaitForCallbackConfig};
 use tokio::sync::mpsc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,19 +14,13 @@ pub(crate) struct Decision {
     pub(crate) by: String,
 }
 
-const TWO_DAYS: u64 = 2 * 86_400;
-
 /// `ask` brings the callback's id to whoever decides: a mail, a ticket, a message.
 pub(crate) async fn expense<F>(cents: u64, ctx: DurableContext, ask: F) -> Result<String, DurableError>
 where
     F: Fn(String) -> Result<(), BoxError> + Send,
 {
-    let config = WaitForCallbackConfig {
-        name: Some("approval".into()),
-        timeout_seconds: Some(TWO_DAYS),
-        ..WaitForCallbackConfig::default()
-    };
-    let decision: Decision = match ctx.wait_for_callback(move |_, id| ask(id), Some(config)).await {
+    let config = WaitForCallbackConfig::named("approval").timeout(Duration::from_days(2));
+    let decision: Decision = match ctx.wait_for_callback(move |_, id| ask(id), config).await {
         Ok(decision) => decision,
         // Nobody decided in time, or the answer was a refusal.
         Err(DurableError::Callback { message, .. }) => return Ok(format!("not paid: {message}")),
@@ -35,8 +29,7 @@ where
     if !decision.approved {
         return Ok(format!("not paid: {} said no", decision.by));
     }
-    let pay = StepConfig { name: Some("pay".into()), ..StepConfig::default() };
-    ctx.step(|_| Ok(format!("paid {cents} cents, approved by {}", decision.by)), Some(pay)).await
+    ctx.step(|_| Ok(format!("paid {cents} cents, approved by {}", decision.by)), StepConfig::named("pay")).await
 }
 
 pub(crate) async fn demo() -> Result<String, Error> {

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use servo_embedded::{Error, Servo};
-use servo_sdk::{Backoff, CompletionConfig, DurableContext, DurableError, MapConfig, StepConfig};
+use servo_sdk::{CompletionConfig, DurableContext, DurableError, MapConfig, StepConfig};
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
@@ -14,23 +14,15 @@ pub(crate) struct Report {
 }
 
 pub(crate) async fn count_words(pages: Vec<String>, ctx: DurableContext) -> Result<Report, DurableError> {
-    let config = MapConfig {
-        name: Some("pages".into()),
-        max_concurrency: Some(4),
-        completion_config: CompletionConfig { tolerated_failure_percentage: Some(50.0), ..CompletionConfig::default() },
-        ..MapConfig::default()
-    };
+    let half = CompletionConfig { tolerated_failure_percentage: Some(50.0), ..CompletionConfig::default() };
+    let config = MapConfig::named("pages").max_concurrency(4).completion(half);
     let count = async |page_ctx: DurableContext, page: String, index: usize| {
-        let config = StepConfig {
-            name: Some(format!("count {index}")),
-            retry_strategy: Some(Box::new(Backoff::fixed(1, std::time::Duration::from_secs(1)))),
-            ..StepConfig::default()
-        };
+        let config = StepConfig::named(format!("count {index}")).no_retry();
         let body = move |_| if page.is_empty() { Err("an empty page".into()) } else { Ok(page.split(' ').count()) };
-        let words: usize = page_ctx.step(body, Some(config)).await?;
+        let words: usize = page_ctx.step(body, config).await?;
         Ok(words)
     };
-    let counted = ctx.map(pages, count, Some(config)).await?;
+    let counted = ctx.map(pages, count, config).await?;
     let words = counted.succeeded().into_iter().filter_map(|item| item.result.as_ref()).sum();
     Ok(Report { words, unreadable: counted.failure_count() })
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use servo_embedded::{Error, Servo};
-use servo_sdk::{Backoff, BoxError, DurableContext, DurableError, StepConfig};
+use servo_sdk::{BoxError, ContextConfig, DurableContext, DurableError, Duration, StepConfig};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -18,13 +18,10 @@ pub(crate) struct Order {
 pub(crate) struct Placed {
     pub(crate) order: String,
     pub(crate) status: String,
-    /// What was undone, in that order.
-    pub(crate) undone: Vec<String>,
 }
 
-fn step(name: &str) -> Option<StepConfig> {
-    let retry = Backoff::fixed(3, std::time::Duration::from_secs(1));
-    Some(StepConfig { name: Some(name.into()), retry_strategy: Some(Box::new(retry)), ..StepConfig::default() })
+fn step(name: &str) -> StepConfig {
+    StepConfig::named(name).retry_every(3, Duration::from_seconds(1))
 }
 
 /// Calls to other systems carry the order's id, so that they can tell a repetition from a second order.
@@ -40,34 +37,32 @@ fn ship(order: &Order) -> Result<String, BoxError> {
     if order.address.is_empty() { Err("there is no address".into()) } else { Ok(format!("parcel-{}", order.id)) }
 }
 
-pub(crate) async fn order_saga(order: Order, ctx: DurableContext) -> Result<Placed, DurableError> {
-    let mut done: Vec<(&str, String)> = Vec::new();
-    let failed = match forward(&order, &ctx, &mut done).await {
-        Ok(()) => None,
-        // The service's own troubles are not the order's: only a step that failed for good is undone.
-        Err(DurableError::UserCode { message, .. }) => Some(message),
-        Err(error) => return Err(error),
-    };
-    let mut undone = Vec::new();
-    if failed.is_some() {
-        while let Some((what, receipt)) = done.pop() {
-            let name = format!("undo {what}");
-            undone.push(ctx.step(|_| Ok(format!("{what} {receipt}")), step(&name)).await?);
-        }
-    }
-    let status = failed.map_or("placed".to_owned(), |reason| format!("undone: {reason}"));
-    Ok(Placed { order: order.id, status, undone })
+/// Stands for calls that take back what the receipt names.
+fn take_back(receipt: &str) -> Result<(), BoxError> {
+    if receipt.is_empty() { Err("there is no receipt".into()) } else { Ok(()) }
 }
 
-async fn forward(
-    order: &Order,
-    ctx: &DurableContext,
-    done: &mut Vec<(&'static str, String)>,
-) -> Result<(), DurableError> {
-    done.push(("reserve", ctx.step(|_| reserve(order), step("reserve")).await?));
-    done.push(("charge", ctx.step(|_| charge(order), step("charge")).await?));
-    done.push(("ship", ctx.step(|_| ship(order), step("ship")).await?));
-    Ok(())
+pub(crate) async fn order_saga(order: Order, ctx: DurableContext) -> Result<Placed, DurableError> {
+    let forward = ctx.saga(
+        async |mut saga| {
+            let undo = |_, receipt: String| take_back(&receipt);
+            saga.step(|_| reserve(&order), step("reserve")).undo(undo, step("undo reserve")).await?;
+            saga.step(|_| charge(&order), step("charge")).undo(undo, step("undo charge")).await?;
+            // The last step: nothing can fail after it, so nothing undoes it.
+            saga.step(|_| ship(&order), step("ship")).await?;
+            Ok(())
+        },
+        ContextConfig::named("place"),
+    );
+    let status = match forward.await {
+        Ok(()) => "placed".to_owned(),
+        // What was done is undone. What could not be undone has another error type, and fails the execution.
+        Err(DurableError::UserCode { message, error_type, .. }) if error_type == "Error" => {
+            format!("undone: {message}")
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Placed { order: order.id, status })
 }
 
 pub(crate) async fn demo() -> Result<Vec<Placed>, Error> {

@@ -19,8 +19,7 @@ fn progress(export: Export) -> Export {
 }
 
 pub(crate) async fn export(table: String, ctx: DurableContext) -> Result<String, DurableError> {
-    let begin = StepConfig { name: Some("begin".into()), ..StepConfig::default() };
-    let job: String = ctx.step(|_| Ok(format!("export-{table}")), Some(begin)).await?;
+    let job: String = ctx.step(|_| Ok(format!("export-{table}")), StepConfig::named("begin")).await?;
     let until_done = WaitForConditionConfig::new(Export { job, percent: 0 }, |export: &Export, _checks| {
         if export.percent == 100 { WaitDecision::Done } else { WaitDecision::Continue(Duration::from_seconds(1)) }
     });
