@@ -3,6 +3,9 @@
 //! Crash suites are short here and long with `cargo xtask crash` (`SERVO_CRASH_PERCENT`). Every suite has a control: the same
 //! suite over a broken variant must find something, else it proves nothing.
 
+// The published example uses the SDK by this name.
+extern crate servo_sdk as aws_durable_execution_sdk;
+
 mod bus;
 mod cli;
 mod console;

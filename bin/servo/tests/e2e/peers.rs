@@ -1,4 +1,5 @@
-//! AWS's own clients and SDKs against the binary, unmodified: they are told an address and keys, and nothing else.
+//! AWS's own clients and SDKs against the binary, unmodified: they are told an address and keys, and nothing else. Beside them
+//! the published example of the Rust SDK.
 //!
 //! `bin/servo/tests/peers` has what runs on their side, and the pins of their versions; the test command installs them.
 
@@ -8,6 +9,7 @@ mod guide;
 mod handlers;
 mod javascript;
 mod local_runner;
+mod published;
 mod push;
 mod service;
 mod workers;
