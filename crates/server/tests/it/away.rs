@@ -39,7 +39,7 @@ fn body(method: &str, path: &str) -> Option<Value> {
 }
 
 /// Those that need no store for this answer, or have it in memory.
-const WITHOUT_A_STORE: [&str; 20] = [
+const WITHOUT_A_STORE: [&str; 21] = [
     "POST /v1/runs/import",
     "GET /v1/runs/{id}",
     "POST /v1/channel",
@@ -60,6 +60,7 @@ const WITHOUT_A_STORE: [&str; 20] = [
     "POST /2025-12-01/durable-executions/{arn}/checkpoint",
     "POST /2025-12-01/durable-execution-callbacks/{id}/succeed",
     "POST /2025-12-01/durable-execution-callbacks/{id}/fail",
+    "POST /2025-12-01/durable-execution-callbacks/{id}/heartbeat",
 ];
 
 #[tokio::test]

@@ -104,7 +104,6 @@ pub(super) const CASES: &[Case] = &[
     prints(Prints::Json, "invocations get {done} --watch"),
     data("invocations timeline {done}", "succeeded"),
     data("invocations watch {done}", "succeeded"),
-    data("invocations tail {done}", "succeeded"),
     prints(Prints::Text, "invocations logs {logged}"),
     data("invocations cancel {waiting} {waiting}", "canceled"),
     refused("invocations suspend {done}", 5),
