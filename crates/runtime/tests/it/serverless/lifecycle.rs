@@ -111,7 +111,7 @@ fn a_wrong_result_fails_the_run() {
     }
 }
 
-/// SR-134, SR-148, SR-149, SR-389: a failed run rests, can be tried again, and is given up when nobody does.
+/// SR-134, SR-148 (as ADR 40 has it), SR-149, SR-389: a failed run rests, can be tried again, and is given up when nobody does.
 #[test]
 fn a_failed_run_is_retried_or_given_up() {
     let bed = Bed::with(5, |platform| platform.dead_letter_grace = Duration::from_secs(600));
