@@ -47,10 +47,13 @@ proptest! {
     #[test]
     fn folding_is_pure(events in either_log()) {
         let mut states = vec![RunState::new(run_id())];
+        // As each was when it was handed out, before anything was folded onto a copy of it.
+        let mut texts = vec![format!("{:?}", states[0])];
         for event in &events {
-            states.push(states.last().unwrap().clone().apply(event).0);
+            let next = states.last().unwrap().clone().apply(event).0;
+            texts.push(format!("{next:?}"));
+            states.push(next);
         }
-        let texts: Vec<_> = states.iter().map(|state| format!("{state:?}")).collect();
         for (number, state) in states.iter().enumerate() {
             prop_assert_eq!(state, &fold(&events[..number]));
             prop_assert_eq!(&format!("{state:?}"), &texts[number]);
