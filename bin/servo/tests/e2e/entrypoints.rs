@@ -93,7 +93,8 @@ fn id(record: &Value) -> &str {
     record["invocation_id"].as_str().expect("an id")
 }
 
-/// SR-223, SR-234: the seed's two definitions, as they are written, for this tenant.
+/// SR-223, SR-234: the seed's two definitions as they are written, but for their tenant and owner, which are this server's, and their
+/// addresses: posted as they stand they are another tenant's, and refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_published_definitions_run_as_written() {
     let folder = tempfile::tempdir().expect("a folder");

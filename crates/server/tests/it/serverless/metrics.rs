@@ -45,7 +45,7 @@ fn sample(tenant: &str, address: &str, count: u64) -> String {
     format!("servo_invocations{{tenant=\"{tenant}\",entrypoint=\"{address}\",status=\"succeeded\"}} {count}")
 }
 
-/// SR-534, SR-536, SR-012: invocations have both labels, and nobody is told of another tenant or of what is another user's.
+/// SR-536, SR-012: invocations have both labels, and nobody is told of another tenant or of what is another user's.
 async fn invocations_are_counted_by_tenant_and_entrypoint() {
     let api = Api::with(Options { auth: keys(), ..Options::default() }, &["acme-developer", "globex-developer"]).await;
     active(&api, "acme", FUNCTION, None).await;
@@ -111,7 +111,7 @@ impl Clock for Patience {
     }
 }
 
-/// SR-534: who counts slowly does not cost a scrape the other metrics, and it says what is missing.
+/// Who counts slowly does not cost a scrape the other metrics, and it says what is missing.
 #[tokio::test]
 async fn a_scrape_does_not_wait_for_the_counts_of_tenants() {
     let platform = |platform: &mut Platform| platform.access = Arc::new(Stuck);
