@@ -56,7 +56,7 @@ async fn every_command_of_pythons_guide_works() {
     // Nobody waits under this name; the command itself is right.
     let Block { text, .. } = callback;
     let nobody = tempfile::tempdir().expect("a folder");
-    let output = run(&script(text), nobody.path(), &servo.url).await;
+    let output = run(&script(&format!("CALLBACK=QUFBQUFB\n{text}")), nobody.path(), &servo.url).await;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(4) && stderr.contains("no such callback"), "{:?} {stderr}", output.status);
     assert!(servo.stop().success(), "the server is well");
